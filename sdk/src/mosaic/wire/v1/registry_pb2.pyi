@@ -1,0 +1,217 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Worker(_message.Message):
+    __slots__ = ("name", "version", "description", "upstream_library", "upstream_version", "metadata_json", "capabilities_json", "config_schema_json", "image", "versions", "resume_grade", "updated_at", "launch")
+    class VersionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    UPSTREAM_LIBRARY_FIELD_NUMBER: _ClassVar[int]
+    UPSTREAM_VERSION_FIELD_NUMBER: _ClassVar[int]
+    METADATA_JSON_FIELD_NUMBER: _ClassVar[int]
+    CAPABILITIES_JSON_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_SCHEMA_JSON_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    RESUME_GRADE_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    LAUNCH_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: str
+    description: str
+    upstream_library: str
+    upstream_version: str
+    metadata_json: str
+    capabilities_json: str
+    config_schema_json: str
+    image: str
+    versions: _containers.ScalarMap[str, str]
+    resume_grade: str
+    updated_at: _timestamp_pb2.Timestamp
+    launch: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., upstream_library: _Optional[str] = ..., upstream_version: _Optional[str] = ..., metadata_json: _Optional[str] = ..., capabilities_json: _Optional[str] = ..., config_schema_json: _Optional[str] = ..., image: _Optional[str] = ..., versions: _Optional[_Mapping[str, str]] = ..., resume_grade: _Optional[str] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., launch: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Gpu(_message.Message):
+    __slots__ = ("gpu_id", "model", "memory_mb", "healthy", "index")
+    GPU_ID_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
+    HEALTHY_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    gpu_id: str
+    model: str
+    memory_mb: int
+    healthy: bool
+    index: int
+    def __init__(self, gpu_id: _Optional[str] = ..., model: _Optional[str] = ..., memory_mb: _Optional[int] = ..., healthy: _Optional[bool] = ..., index: _Optional[int] = ...) -> None: ...
+
+class Node(_message.Message):
+    __slots__ = ("node_id", "hostname", "cpus", "memory_mb", "gpus", "draining", "alive")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    HOSTNAME_FIELD_NUMBER: _ClassVar[int]
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
+    GPUS_FIELD_NUMBER: _ClassVar[int]
+    DRAINING_FIELD_NUMBER: _ClassVar[int]
+    ALIVE_FIELD_NUMBER: _ClassVar[int]
+    node_id: str
+    hostname: str
+    cpus: int
+    memory_mb: int
+    gpus: _containers.RepeatedCompositeFieldContainer[Gpu]
+    draining: bool
+    alive: bool
+    def __init__(self, node_id: _Optional[str] = ..., hostname: _Optional[str] = ..., cpus: _Optional[int] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[_Iterable[_Union[Gpu, _Mapping]]] = ..., draining: _Optional[bool] = ..., alive: _Optional[bool] = ...) -> None: ...
+
+class Agent(_message.Message):
+    __slots__ = ("agent_id", "node_id", "worker", "worker_version", "slots", "queue", "draining", "alive", "last_heartbeat", "session_digest", "protocol_version")
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    WORKER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    DRAINING_FIELD_NUMBER: _ClassVar[int]
+    ALIVE_FIELD_NUMBER: _ClassVar[int]
+    LAST_HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    SESSION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    agent_id: str
+    node_id: str
+    worker: str
+    worker_version: str
+    slots: int
+    queue: str
+    draining: bool
+    alive: bool
+    last_heartbeat: _timestamp_pb2.Timestamp
+    session_digest: str
+    protocol_version: str
+    def __init__(self, agent_id: _Optional[str] = ..., node_id: _Optional[str] = ..., worker: _Optional[str] = ..., worker_version: _Optional[str] = ..., slots: _Optional[int] = ..., queue: _Optional[str] = ..., draining: _Optional[bool] = ..., alive: _Optional[bool] = ..., last_heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_digest: _Optional[str] = ..., protocol_version: _Optional[str] = ...) -> None: ...
+
+class Fleet(_message.Message):
+    __slots__ = ("nodes", "agents", "workers", "revision")
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    AGENTS_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    nodes: _containers.RepeatedCompositeFieldContainer[Node]
+    agents: _containers.RepeatedCompositeFieldContainer[Agent]
+    workers: _containers.RepeatedCompositeFieldContainer[Worker]
+    revision: int
+    def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., agents: _Optional[_Iterable[_Union[Agent, _Mapping]]] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class RegisterWorkerRequest(_message.Message):
+    __slots__ = ("agent_id", "node", "worker", "slots", "queue", "protocol_versions")
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    agent_id: str
+    node: Node
+    worker: Worker
+    slots: int
+    queue: str
+    protocol_versions: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, agent_id: _Optional[str] = ..., node: _Optional[_Union[Node, _Mapping]] = ..., worker: _Optional[_Union[Worker, _Mapping]] = ..., slots: _Optional[int] = ..., queue: _Optional[str] = ..., protocol_versions: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class RegisterWorkerResponse(_message.Message):
+    __slots__ = ("accepted_version", "session_token", "heartbeat_interval_s")
+    ACCEPTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SESSION_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_INTERVAL_S_FIELD_NUMBER: _ClassVar[int]
+    accepted_version: str
+    session_token: str
+    heartbeat_interval_s: float
+    def __init__(self, accepted_version: _Optional[str] = ..., session_token: _Optional[str] = ..., heartbeat_interval_s: _Optional[float] = ...) -> None: ...
+
+class HeartbeatRequest(_message.Message):
+    __slots__ = ("agent_id", "session_token", "gpus")
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    GPUS_FIELD_NUMBER: _ClassVar[int]
+    agent_id: str
+    session_token: str
+    gpus: _containers.RepeatedCompositeFieldContainer[Gpu]
+    def __init__(self, agent_id: _Optional[str] = ..., session_token: _Optional[str] = ..., gpus: _Optional[_Iterable[_Union[Gpu, _Mapping]]] = ...) -> None: ...
+
+class HeartbeatResponse(_message.Message):
+    __slots__ = ("draining",)
+    DRAINING_FIELD_NUMBER: _ClassVar[int]
+    draining: bool
+    def __init__(self, draining: _Optional[bool] = ...) -> None: ...
+
+class LeaveRequest(_message.Message):
+    __slots__ = ("agent_id", "session_token")
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    agent_id: str
+    session_token: str
+    def __init__(self, agent_id: _Optional[str] = ..., session_token: _Optional[str] = ...) -> None: ...
+
+class LeaveResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListWorkersRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListWorkersResponse(_message.Message):
+    __slots__ = ("workers",)
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    workers: _containers.RepeatedCompositeFieldContainer[Worker]
+    def __init__(self, workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ...) -> None: ...
+
+class DescribeWorkerRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class GetFleetRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class WatchFleetRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DrainRequest(_message.Message):
+    __slots__ = ("node_id", "agent_id", "draining")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    DRAINING_FIELD_NUMBER: _ClassVar[int]
+    node_id: str
+    agent_id: str
+    draining: bool
+    def __init__(self, node_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., draining: _Optional[bool] = ...) -> None: ...
+
+class DrainResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GradeResumeRequest(_message.Message):
+    __slots__ = ("name", "grade")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    GRADE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    grade: str
+    def __init__(self, name: _Optional[str] = ..., grade: _Optional[str] = ...) -> None: ...

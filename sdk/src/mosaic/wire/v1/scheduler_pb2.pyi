@@ -1,0 +1,503 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class RunState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RUN_STATE_UNSPECIFIED: _ClassVar[RunState]
+    RUN_STATE_QUEUED: _ClassVar[RunState]
+    RUN_STATE_ADMITTED: _ClassVar[RunState]
+    RUN_STATE_RUNNING: _ClassVar[RunState]
+    RUN_STATE_PAUSED: _ClassVar[RunState]
+    RUN_STATE_STOPPING: _ClassVar[RunState]
+    RUN_STATE_SUCCEEDED: _ClassVar[RunState]
+    RUN_STATE_FAILED: _ClassVar[RunState]
+    RUN_STATE_CANCELLED: _ClassVar[RunState]
+
+class AttemptState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ATTEMPT_STATE_UNSPECIFIED: _ClassVar[AttemptState]
+    ATTEMPT_STATE_ADMITTED: _ClassVar[AttemptState]
+    ATTEMPT_STATE_CLAIMED: _ClassVar[AttemptState]
+    ATTEMPT_STATE_RUNNING: _ClassVar[AttemptState]
+    ATTEMPT_STATE_PAUSED: _ClassVar[AttemptState]
+    ATTEMPT_STATE_STOPPING: _ClassVar[AttemptState]
+    ATTEMPT_STATE_SUCCEEDED: _ClassVar[AttemptState]
+    ATTEMPT_STATE_FAILED: _ClassVar[AttemptState]
+    ATTEMPT_STATE_CANCELLED: _ClassVar[AttemptState]
+    ATTEMPT_STATE_PREEMPTED: _ClassVar[AttemptState]
+    ATTEMPT_STATE_LOST: _ClassVar[AttemptState]
+
+class Directive(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DIRECTIVE_CONTINUE: _ClassVar[Directive]
+    DIRECTIVE_CANCEL: _ClassVar[Directive]
+    DIRECTIVE_PREEMPT: _ClassVar[Directive]
+    DIRECTIVE_PAUSE: _ClassVar[Directive]
+    DIRECTIVE_RESUME: _ClassVar[Directive]
+    DIRECTIVE_ABANDON: _ClassVar[Directive]
+RUN_STATE_UNSPECIFIED: RunState
+RUN_STATE_QUEUED: RunState
+RUN_STATE_ADMITTED: RunState
+RUN_STATE_RUNNING: RunState
+RUN_STATE_PAUSED: RunState
+RUN_STATE_STOPPING: RunState
+RUN_STATE_SUCCEEDED: RunState
+RUN_STATE_FAILED: RunState
+RUN_STATE_CANCELLED: RunState
+ATTEMPT_STATE_UNSPECIFIED: AttemptState
+ATTEMPT_STATE_ADMITTED: AttemptState
+ATTEMPT_STATE_CLAIMED: AttemptState
+ATTEMPT_STATE_RUNNING: AttemptState
+ATTEMPT_STATE_PAUSED: AttemptState
+ATTEMPT_STATE_STOPPING: AttemptState
+ATTEMPT_STATE_SUCCEEDED: AttemptState
+ATTEMPT_STATE_FAILED: AttemptState
+ATTEMPT_STATE_CANCELLED: AttemptState
+ATTEMPT_STATE_PREEMPTED: AttemptState
+ATTEMPT_STATE_LOST: AttemptState
+DIRECTIVE_CONTINUE: Directive
+DIRECTIVE_CANCEL: Directive
+DIRECTIVE_PREEMPT: Directive
+DIRECTIVE_PAUSE: Directive
+DIRECTIVE_RESUME: Directive
+DIRECTIVE_ABANDON: Directive
+
+class Resources(_message.Message):
+    __slots__ = ("cpus", "memory_mb", "gpus", "gpu_fraction", "gpu_memory_mb")
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
+    GPUS_FIELD_NUMBER: _ClassVar[int]
+    GPU_FRACTION_FIELD_NUMBER: _ClassVar[int]
+    GPU_MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
+    cpus: float
+    memory_mb: int
+    gpus: int
+    gpu_fraction: float
+    gpu_memory_mb: int
+    def __init__(self, cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[int] = ..., gpu_fraction: _Optional[float] = ..., gpu_memory_mb: _Optional[int] = ...) -> None: ...
+
+class RunSpec(_message.Message):
+    __slots__ = ("worker", "config_json", "seed", "name", "team", "user", "priority", "resources", "max_wall_s", "max_retries", "not_before", "labels", "secrets", "hang_limit_s", "environment")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class SecretsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class EnvironmentEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEAM_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
+    MAX_WALL_S_FIELD_NUMBER: _ClassVar[int]
+    MAX_RETRIES_FIELD_NUMBER: _ClassVar[int]
+    NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    SECRETS_FIELD_NUMBER: _ClassVar[int]
+    HANG_LIMIT_S_FIELD_NUMBER: _ClassVar[int]
+    ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
+    worker: str
+    config_json: str
+    seed: int
+    name: str
+    team: str
+    user: str
+    priority: str
+    resources: Resources
+    max_wall_s: float
+    max_retries: int
+    not_before: _timestamp_pb2.Timestamp
+    labels: _containers.ScalarMap[str, str]
+    secrets: _containers.ScalarMap[str, str]
+    hang_limit_s: float
+    environment: _containers.ScalarMap[str, str]
+    def __init__(self, worker: _Optional[str] = ..., config_json: _Optional[str] = ..., seed: _Optional[int] = ..., name: _Optional[str] = ..., team: _Optional[str] = ..., user: _Optional[str] = ..., priority: _Optional[str] = ..., resources: _Optional[_Union[Resources, _Mapping]] = ..., max_wall_s: _Optional[float] = ..., max_retries: _Optional[int] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., secrets: _Optional[_Mapping[str, str]] = ..., hang_limit_s: _Optional[float] = ..., environment: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class SubmitRequest(_message.Message):
+    __slots__ = ("spec", "seeds", "idempotency_key", "dry_run")
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    SEEDS_FIELD_NUMBER: _ClassVar[int]
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    spec: RunSpec
+    seeds: _containers.RepeatedScalarFieldContainer[int]
+    idempotency_key: str
+    dry_run: bool
+    def __init__(self, spec: _Optional[_Union[RunSpec, _Mapping]] = ..., seeds: _Optional[_Iterable[int]] = ..., idempotency_key: _Optional[str] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class SubmitResponse(_message.Message):
+    __slots__ = ("runs", "prediction", "repeated_submit")
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    PREDICTION_FIELD_NUMBER: _ClassVar[int]
+    REPEATED_SUBMIT_FIELD_NUMBER: _ClassVar[int]
+    runs: _containers.RepeatedCompositeFieldContainer[Run]
+    prediction: _containers.RepeatedScalarFieldContainer[str]
+    repeated_submit: bool
+    def __init__(self, runs: _Optional[_Iterable[_Union[Run, _Mapping]]] = ..., prediction: _Optional[_Iterable[str]] = ..., repeated_submit: _Optional[bool] = ...) -> None: ...
+
+class Run(_message.Message):
+    __slots__ = ("run_id", "spec", "state", "attempt", "reason_code", "reason", "submitted_at", "started_at", "ended_at", "config_digest", "agent_id", "node_id", "gpu_ids", "revision", "updated_at")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    REASON_CODE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SUBMITTED_AT_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_AT_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    GPU_IDS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    spec: RunSpec
+    state: RunState
+    attempt: int
+    reason_code: str
+    reason: str
+    submitted_at: _timestamp_pb2.Timestamp
+    started_at: _timestamp_pb2.Timestamp
+    ended_at: _timestamp_pb2.Timestamp
+    config_digest: str
+    agent_id: str
+    node_id: str
+    gpu_ids: _containers.RepeatedScalarFieldContainer[str]
+    revision: int
+    updated_at: _timestamp_pb2.Timestamp
+    def __init__(self, run_id: _Optional[str] = ..., spec: _Optional[_Union[RunSpec, _Mapping]] = ..., state: _Optional[_Union[RunState, str]] = ..., attempt: _Optional[int] = ..., reason_code: _Optional[str] = ..., reason: _Optional[str] = ..., submitted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., config_digest: _Optional[str] = ..., agent_id: _Optional[str] = ..., node_id: _Optional[str] = ..., gpu_ids: _Optional[_Iterable[str]] = ..., revision: _Optional[int] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class Attempt(_message.Message):
+    __slots__ = ("attempt", "state", "agent_id", "node_id", "gpu_ids", "admitted_at", "claimed_at", "started_at", "ended_at", "failure_kind", "reason", "exit_code", "last_seq", "resumed_from")
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    GPU_IDS_FIELD_NUMBER: _ClassVar[int]
+    ADMITTED_AT_FIELD_NUMBER: _ClassVar[int]
+    CLAIMED_AT_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_AT_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_KIND_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
+    LAST_SEQ_FIELD_NUMBER: _ClassVar[int]
+    RESUMED_FROM_FIELD_NUMBER: _ClassVar[int]
+    attempt: int
+    state: AttemptState
+    agent_id: str
+    node_id: str
+    gpu_ids: _containers.RepeatedScalarFieldContainer[str]
+    admitted_at: _timestamp_pb2.Timestamp
+    claimed_at: _timestamp_pb2.Timestamp
+    started_at: _timestamp_pb2.Timestamp
+    ended_at: _timestamp_pb2.Timestamp
+    failure_kind: str
+    reason: str
+    exit_code: int
+    last_seq: int
+    resumed_from: str
+    def __init__(self, attempt: _Optional[int] = ..., state: _Optional[_Union[AttemptState, str]] = ..., agent_id: _Optional[str] = ..., node_id: _Optional[str] = ..., gpu_ids: _Optional[_Iterable[str]] = ..., admitted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., claimed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., failure_kind: _Optional[str] = ..., reason: _Optional[str] = ..., exit_code: _Optional[int] = ..., last_seq: _Optional[int] = ..., resumed_from: _Optional[str] = ...) -> None: ...
+
+class Change(_message.Message):
+    __slots__ = ("at", "attempt", "fact", "before", "after", "actor", "detail")
+    AT_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    FACT_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    at: _timestamp_pb2.Timestamp
+    attempt: int
+    fact: str
+    before: str
+    after: str
+    actor: str
+    detail: str
+    def __init__(self, at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., attempt: _Optional[int] = ..., fact: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., actor: _Optional[str] = ..., detail: _Optional[str] = ...) -> None: ...
+
+class RunDetail(_message.Message):
+    __slots__ = ("run", "attempts", "history")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    HISTORY_FIELD_NUMBER: _ClassVar[int]
+    run: Run
+    attempts: _containers.RepeatedCompositeFieldContainer[Attempt]
+    history: _containers.RepeatedCompositeFieldContainer[Change]
+    def __init__(self, run: _Optional[_Union[Run, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[Attempt, _Mapping]]] = ..., history: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...
+
+class RunCommand(_message.Message):
+    __slots__ = ("run_id", "actor", "reason")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    actor: str
+    reason: str
+    def __init__(self, run_id: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class GetRunRequest(_message.Message):
+    __slots__ = ("run_id",)
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    def __init__(self, run_id: _Optional[str] = ...) -> None: ...
+
+class ListRunsRequest(_message.Message):
+    __slots__ = ("states", "team", "user", "worker", "labels", "page_size", "page_token")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    TEAM_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    states: _containers.RepeatedScalarFieldContainer[RunState]
+    team: str
+    user: str
+    worker: str
+    labels: _containers.ScalarMap[str, str]
+    page_size: int
+    page_token: str
+    def __init__(self, states: _Optional[_Iterable[_Union[RunState, str]]] = ..., team: _Optional[str] = ..., user: _Optional[str] = ..., worker: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListRunsResponse(_message.Message):
+    __slots__ = ("runs", "next_page_token")
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    runs: _containers.RepeatedCompositeFieldContainer[Run]
+    next_page_token: str
+    def __init__(self, runs: _Optional[_Iterable[_Union[Run, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class WatchRunsRequest(_message.Message):
+    __slots__ = ("run_ids",)
+    RUN_IDS_FIELD_NUMBER: _ClassVar[int]
+    run_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, run_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ExplainResponse(_message.Message):
+    __slots__ = ("sentences", "estimated_start", "assumption", "queue_position")
+    SENTENCES_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_START_FIELD_NUMBER: _ClassVar[int]
+    ASSUMPTION_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_POSITION_FIELD_NUMBER: _ClassVar[int]
+    sentences: _containers.RepeatedScalarFieldContainer[str]
+    estimated_start: _timestamp_pb2.Timestamp
+    assumption: str
+    queue_position: int
+    def __init__(self, sentences: _Optional[_Iterable[str]] = ..., estimated_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., assumption: _Optional[str] = ..., queue_position: _Optional[int] = ...) -> None: ...
+
+class Team(_message.Message):
+    __slots__ = ("name", "weight", "quota", "lending_limit_gpus", "borrowing_limit_gpus", "max_running", "max_queued", "max_running_per_user")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_FIELD_NUMBER: _ClassVar[int]
+    LENDING_LIMIT_GPUS_FIELD_NUMBER: _ClassVar[int]
+    BORROWING_LIMIT_GPUS_FIELD_NUMBER: _ClassVar[int]
+    MAX_RUNNING_FIELD_NUMBER: _ClassVar[int]
+    MAX_QUEUED_FIELD_NUMBER: _ClassVar[int]
+    MAX_RUNNING_PER_USER_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    weight: float
+    quota: Resources
+    lending_limit_gpus: int
+    borrowing_limit_gpus: int
+    max_running: int
+    max_queued: int
+    max_running_per_user: int
+    def __init__(self, name: _Optional[str] = ..., weight: _Optional[float] = ..., quota: _Optional[_Union[Resources, _Mapping]] = ..., lending_limit_gpus: _Optional[int] = ..., borrowing_limit_gpus: _Optional[int] = ..., max_running: _Optional[int] = ..., max_queued: _Optional[int] = ..., max_running_per_user: _Optional[int] = ...) -> None: ...
+
+class ListTeamsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListTeamsResponse(_message.Message):
+    __slots__ = ("teams",)
+    TEAMS_FIELD_NUMBER: _ClassVar[int]
+    teams: _containers.RepeatedCompositeFieldContainer[Team]
+    def __init__(self, teams: _Optional[_Iterable[_Union[Team, _Mapping]]] = ...) -> None: ...
+
+class ClaimRequest(_message.Message):
+    __slots__ = ("run_id", "attempt", "agent_id", "session_token")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    attempt: int
+    agent_id: str
+    session_token: str
+    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., agent_id: _Optional[str] = ..., session_token: _Optional[str] = ...) -> None: ...
+
+class GpuShare(_message.Message):
+    __slots__ = ("gpu_id", "share")
+    GPU_ID_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    gpu_id: str
+    share: float
+    def __init__(self, gpu_id: _Optional[str] = ..., share: _Optional[float] = ...) -> None: ...
+
+class Launch(_message.Message):
+    __slots__ = ("run_id", "attempt", "worker", "config_json", "seed", "gpus", "cpus", "memory_mb", "environment", "secrets", "control_token", "max_wall_s", "hang_limit_s", "grace_s", "lease_s", "resume_from", "config_digest", "team", "user")
+    class EnvironmentEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class SecretsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    GPUS_FIELD_NUMBER: _ClassVar[int]
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
+    ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
+    SECRETS_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    MAX_WALL_S_FIELD_NUMBER: _ClassVar[int]
+    HANG_LIMIT_S_FIELD_NUMBER: _ClassVar[int]
+    GRACE_S_FIELD_NUMBER: _ClassVar[int]
+    LEASE_S_FIELD_NUMBER: _ClassVar[int]
+    RESUME_FROM_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    TEAM_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    attempt: int
+    worker: str
+    config_json: str
+    seed: int
+    gpus: _containers.RepeatedCompositeFieldContainer[GpuShare]
+    cpus: float
+    memory_mb: int
+    environment: _containers.ScalarMap[str, str]
+    secrets: _containers.ScalarMap[str, str]
+    control_token: str
+    max_wall_s: float
+    hang_limit_s: float
+    grace_s: float
+    lease_s: float
+    resume_from: str
+    config_digest: str
+    team: str
+    user: str
+    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., worker: _Optional[str] = ..., config_json: _Optional[str] = ..., seed: _Optional[int] = ..., gpus: _Optional[_Iterable[_Union[GpuShare, _Mapping]]] = ..., cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., environment: _Optional[_Mapping[str, str]] = ..., secrets: _Optional[_Mapping[str, str]] = ..., control_token: _Optional[str] = ..., max_wall_s: _Optional[float] = ..., hang_limit_s: _Optional[float] = ..., grace_s: _Optional[float] = ..., lease_s: _Optional[float] = ..., resume_from: _Optional[str] = ..., config_digest: _Optional[str] = ..., team: _Optional[str] = ..., user: _Optional[str] = ...) -> None: ...
+
+class RenewRequest(_message.Message):
+    __slots__ = ("agent_id", "session_token", "held")
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    agent_id: str
+    session_token: str
+    held: _containers.RepeatedCompositeFieldContainer[HeldAttempt]
+    def __init__(self, agent_id: _Optional[str] = ..., session_token: _Optional[str] = ..., held: _Optional[_Iterable[_Union[HeldAttempt, _Mapping]]] = ...) -> None: ...
+
+class HeldAttempt(_message.Message):
+    __slots__ = ("run_id", "attempt", "control_token")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    attempt: int
+    control_token: str
+    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., control_token: _Optional[str] = ...) -> None: ...
+
+class RenewResponse(_message.Message):
+    __slots__ = ("wishes",)
+    WISHES_FIELD_NUMBER: _ClassVar[int]
+    wishes: _containers.RepeatedCompositeFieldContainer[Wish]
+    def __init__(self, wishes: _Optional[_Iterable[_Union[Wish, _Mapping]]] = ...) -> None: ...
+
+class Wish(_message.Message):
+    __slots__ = ("run_id", "attempt", "directive")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    DIRECTIVE_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    attempt: int
+    directive: Directive
+    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., directive: _Optional[_Union[Directive, str]] = ...) -> None: ...
+
+class ReportRequest(_message.Message):
+    __slots__ = ("run_id", "attempt", "control_token", "fact", "failure_kind", "reason", "exit_code", "last_seq", "checkpoint", "checkpoint_at", "versions")
+    class VersionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    FACT_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_KIND_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
+    LAST_SEQ_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_AT_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    attempt: int
+    control_token: str
+    fact: str
+    failure_kind: str
+    reason: str
+    exit_code: int
+    last_seq: int
+    checkpoint: str
+    checkpoint_at: _timestamp_pb2.Timestamp
+    versions: _containers.ScalarMap[str, str]
+    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., control_token: _Optional[str] = ..., fact: _Optional[str] = ..., failure_kind: _Optional[str] = ..., reason: _Optional[str] = ..., exit_code: _Optional[int] = ..., last_seq: _Optional[int] = ..., checkpoint: _Optional[str] = ..., checkpoint_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., versions: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class ReportResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
