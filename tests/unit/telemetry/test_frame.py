@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mosaic.events import frame as frames
+from mosaic.events.frame import Frame, FrameUnreadable, decode, encode, encode_block
+
+some_line = st.binary(max_size=40).map(lambda line: line.replace(b"\n", b""))
+
+
+def a_frame(lines: list[bytes]) -> Frame:
+    return Frame("run-1", 2, 70, ((len(lines), 1700000000.25),), lines)
+
+
+@given(st.lists(some_line, min_size=1))
+def test_whatever_the_lines_hold_they_come_back_as_they_were(lines: list[bytes]) -> None:
+    frame = a_frame(lines)
+
+    assert frame == decode(encode(frame))
+
+
+@given(st.binary(max_size=300))
+def test_bytes_that_are_no_frame_raise_only_the_one_error(noise: bytes) -> None:
+    for body in (noise, b"MF1s" + noise, b"MF1z" + noise, b"MF1z" + zlib.compress(noise)):
+        with pytest.raises(FrameUnreadable):
+            decode(body)
+
+
+@given(st.data())
+def test_a_damaged_frame_is_unreadable_or_whole(data: st.DataObject) -> None:
+    body = bytearray(encode(a_frame([b'{"event":"metric"}'] * 9)))
+    body[data.draw(st.integers(0, len(body) - 1))] ^= data.draw(st.integers(1, 255))
+
+    try:
+        frame = decode(bytes(body))
+    except FrameUnreadable:
+        return
+    assert 9 == len(frame.lines)
+
+
+def test_a_frame_that_was_cut_short_is_unreadable() -> None:
+    body = encode(a_frame([b"x" * 500]))
+
+    with pytest.raises(FrameUnreadable, match="cut short"):
+        decode(body[:-6])
+
+
+def test_a_frame_that_would_unpack_to_too_much_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "MAX_UNPACKED_BYTES", 1000)
+
+    with pytest.raises(FrameUnreadable, match="more than 1000 bytes"):
+        decode(encode(a_frame([b"x" * 2000])))
+
+
+def test_a_block_may_be_stored_without_compression() -> None:
+    body = encode_block("run-1", 1, 0, [(2, 5.0)], b"a\nb", compressed=False)
+
+    assert [b"a", b"b"] == decode(body).lines
+
+
+def test_stamps_must_cover_the_lines() -> None:
+    with pytest.raises(ValueError, match="3 lines are stamped, but 2 are there"):
+        encode_block("run-1", 1, 0, [(3, 5.0)], b"a\nb")
+
+
+def test_a_line_with_a_newline_in_it_is_refused() -> None:
+    with pytest.raises(ValueError, match="no line has a newline"):
+        encode(a_frame([b"a\nb"]))
+
+
+def test_every_line_has_the_stamp_of_the_block_it_was_read_with() -> None:
+    frame = Frame("run-1", 1, 0, ((2, 5.0), (1, 6.0)), [b"a", b"b", b"c"])
+
+    assert [5.0, 5.0, 6.0] == list(frame.line_times())
+    assert 2 == frame.last_seq
