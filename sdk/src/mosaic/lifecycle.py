@@ -121,7 +121,9 @@ def _attempt_table() -> dict[tuple[AttemptState, AttemptFact], AttemptState]:
 RUN_TRANSITIONS: Mapping[tuple[RunState, RunFact], RunState] = MappingProxyType(_run_table())
 
 #: (state, fact) -> next state of an attempt.
-ATTEMPT_TRANSITIONS: Mapping[tuple[AttemptState, AttemptFact], AttemptState] = MappingProxyType(_attempt_table())
+ATTEMPT_TRANSITIONS: Mapping[tuple[AttemptState, AttemptFact], AttemptState] = MappingProxyType(
+    _attempt_table()
+)
 
 #: States that nothing leaves. Derived from the tables, never written by hand.
 RUN_TERMINAL = frozenset(RunState) - {before for before, _ in RUN_TRANSITIONS}
@@ -138,6 +140,7 @@ def advance(state: StateT, fact: RunFact | AttemptFact) -> StateT:
 
     Raises:
         IllegalTransition: the fact cannot be true of something in *state*.
+
     """
     table: Mapping[tuple[object, object], StateT]
     table = RUN_TRANSITIONS if isinstance(state, RunState) else ATTEMPT_TRANSITIONS  # type: ignore[assignment]
@@ -192,5 +195,10 @@ def upstream_status(state: RunState | AttemptState) -> UpstreamStatus:
 
 def upstream_outcome(state: RunState | AttemptState) -> str | None:
     """Return upstream's outcome word (``canceled`` with one l) for an ended run, else None."""
-    outcomes = {"succeeded": "succeeded", "failed": "failed", "cancelled": "canceled", "preempted": "canceled"}
+    outcomes = {
+        "succeeded": "succeeded",
+        "failed": "failed",
+        "cancelled": "canceled",
+        "preempted": "canceled",
+    }
     return outcomes.get(state.value, "failed" if state is AttemptState.LOST else None)

@@ -1,0 +1,1 @@
+"""Requests between services: generated protobuf code and what surrounds it."""

@@ -1,0 +1,1 @@
+"""What every service process needs: settings, a database, a gRPC server, health and logs."""

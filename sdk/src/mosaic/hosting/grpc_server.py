@@ -1,0 +1,130 @@
+"""A gRPC server with health, reflection and our errors on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import structlog
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from mosaic.errors import MosaicError
+from mosaic.wire.channel import SERVER_OPTIONS
+from mosaic.wire.status import CODE_KEY, status_of
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Registration:
+    """One service for the server: its full name and how it is added."""
+
+    full_name: str
+    add_to: Callable[[grpc.Server], None]
+
+
+class GrpcServer:
+    """Serves the registered services until stopped."""
+
+    def __init__(self, registrations: Sequence[Registration], address: str, *, threads: int = 32) -> None:
+        """Bind *address* (``host:port``; port 0 takes a free one).
+
+        Raises:
+            MosaicError: the address cannot be bound.
+
+        """
+        # Every open stream (follow, watch) holds one thread for as long as it lasts.
+        self._server = grpc.server(
+            ThreadPoolExecutor(max_workers=threads, thread_name_prefix="grpc"),
+            interceptors=[_ErrorTranslator()],
+            options=SERVER_OPTIONS,
+        )
+        self._health = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        for registration in registrations:
+            registration.add_to(self._server)
+        self._names = [registration.full_name for registration in registrations]
+        reflection.enable_server_reflection(
+            [*self._names, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server
+        )
+        host = address.rpartition(":")[0]
+        try:
+            port = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise MosaicError(
+                f"cannot listen on {address}: {error}; is another service using the port?"
+            ) from error
+        #: Where clients reach it, with the port that was really taken.
+        self.address = f"{host}:{port}"
+
+    def start(self) -> None:
+        """Accept calls and report healthy."""
+        self._server.start()
+        for name in ("", *self._names):
+            self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    def stop(self, grace_s: float = 5.0) -> None:
+        """Refuse new calls, let running ones end within *grace_s*, then cut them."""
+        self._health.enter_graceful_shutdown()
+        self._server.stop(grace_s).wait()
+
+
+class _ErrorTranslator(grpc.ServerInterceptor):  # type: ignore[misc]
+    """Turns `MosaicError` into a status with our code; anything else is logged and called internal."""
+
+    def intercept_service(self, continuation: Any, call_details: Any) -> Any:
+        handler = continuation(call_details)
+        if handler is None or not (handler.unary_unary or handler.unary_stream):
+            return handler
+        method = call_details.method
+        if handler.unary_unary:
+            return grpc.unary_unary_rpc_method_handler(
+                _translated(handler.unary_unary, method),
+                handler.request_deserializer,
+                handler.response_serializer,
+            )
+        return grpc.unary_stream_rpc_method_handler(
+            _translated_stream(handler.unary_stream, method),
+            handler.request_deserializer,
+            handler.response_serializer,
+        )
+
+
+def _translated(behaviour: Callable[[Any, Any], Any], method: str) -> Callable[[Any, Any], Any]:
+    def call(request: Any, context: grpc.ServicerContext) -> Any:
+        try:
+            return behaviour(request, context)
+        except MosaicError as error:
+            _abort(context, error)
+        except Exception as error:
+            if context.code() is None:
+                log.exception("call failed; the caller was told 'internal'", method=method)
+                context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
+            raise
+
+    return call
+
+
+def _translated_stream(
+    behaviour: Callable[[Any, Any], Iterator[Any]], method: str
+) -> Callable[[Any, Any], Any]:
+    def call(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        try:
+            yield from behaviour(request, context)
+        except MosaicError as error:
+            _abort(context, error)
+        except Exception as error:
+            if context.is_active() and context.code() is None:
+                log.exception("stream failed; the caller was told 'internal'", method=method)
+                context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
+            raise
+
+    return call
+
+
+def _abort(context: grpc.ServicerContext, error: MosaicError) -> None:
+    context.set_trailing_metadata(((CODE_KEY, error.code),))
+    context.abort(status_of(error), str(error))

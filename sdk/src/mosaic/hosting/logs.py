@@ -1,0 +1,45 @@
+"""Structured logs: one event, one line."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+
+def configure_logs(service: str, *, level: str = "info", as_json: bool | None = None) -> None:
+    """Send structlog and stdlib logs to stderr: JSON for machines, colours for a terminal."""
+    if as_json is None:
+        as_json = not sys.stderr.isatty()
+    number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+    renderer = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info if as_json else _keep,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(number)
+    logging.getLogger("pika").setLevel(max(number, logging.ERROR))
+    logging.getLogger("alembic").setLevel(max(number, logging.WARNING))
+    structlog.contextvars.bind_contextvars(service=service)
+
+
+def _keep(_logger: object, _name: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    return event

@@ -1,0 +1,36 @@
+"""How both ends of a gRPC connection are set up."""
+
+from __future__ import annotations
+
+import grpc
+
+_MESSAGE_BYTES = 64 * 1024 * 1024
+
+#: Common to servers and clients.
+OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.max_receive_message_length", _MESSAGE_BYTES),
+    ("grpc.max_send_message_length", _MESSAGE_BYTES),
+)
+
+#: A dead peer is noticed within half a minute; a restarted one is found again within two seconds.
+CLIENT_OPTIONS: tuple[tuple[str, int], ...] = (
+    *OPTIONS,
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+)
+
+#: Servers must allow the pings that clients send.
+SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
+    *OPTIONS,
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+    ("grpc.so_reuseport", 0),
+)
+
+
+def open_channel(address: str) -> grpc.Channel:
+    """Return a channel to *address* (``host:port``); it connects on first use and reconnects by itself."""
+    return grpc.insecure_channel(address, options=CLIENT_OPTIONS)

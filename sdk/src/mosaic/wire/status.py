@@ -1,0 +1,82 @@
+"""Errors across gRPC: ours become a status on the server and ours again at the client."""
+
+from __future__ import annotations
+
+import grpc
+from mosaic.errors import (
+    BadInput,
+    BrokerUnavailable,
+    DatabaseUnavailable,
+    IllegalTransition,
+    MosaicError,
+    NotFound,
+    Refused,
+    RunNotFound,
+    ServiceUnavailable,
+    SessionRejected,
+    StaleAttempt,
+    Unavailable,
+    WorkerBroken,
+    WorkerNotFound,
+)
+
+#: Trailing metadata that carries our stable error code beside the gRPC status.
+CODE_KEY = "mosaic-code"
+
+#: Error class -> gRPC status; the nearest class of an error's ancestry decides.
+STATUS: dict[type[MosaicError], grpc.StatusCode] = {
+    BadInput: grpc.StatusCode.INVALID_ARGUMENT,
+    NotFound: grpc.StatusCode.NOT_FOUND,
+    Refused: grpc.StatusCode.FAILED_PRECONDITION,
+    SessionRejected: grpc.StatusCode.UNAUTHENTICATED,
+    Unavailable: grpc.StatusCode.UNAVAILABLE,
+    WorkerBroken: grpc.StatusCode.FAILED_PRECONDITION,
+    MosaicError: grpc.StatusCode.INTERNAL,
+}
+
+_BY_CODE: dict[str, type[MosaicError]] = {
+    kind.code: kind
+    for kind in (
+        BadInput,
+        BrokerUnavailable,
+        DatabaseUnavailable,
+        IllegalTransition,
+        NotFound,
+        Refused,
+        RunNotFound,
+        ServiceUnavailable,
+        SessionRejected,
+        StaleAttempt,
+        Unavailable,
+        WorkerBroken,
+        WorkerNotFound,
+    )
+}
+
+
+def status_of(error: MosaicError) -> grpc.StatusCode:
+    """Return the gRPC status that stands for *error*."""
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def error_from(rpc_error: grpc.RpcError, *, service: str, address: str) -> MosaicError:
+    """Rebuild our error from what a call raised; the sentence of the server is kept.
+
+    A call that never reached the server becomes `ServiceUnavailable` with *service* and *address*.
+    """
+    trailing = dict(rpc_error.trailing_metadata() or ()) if hasattr(rpc_error, "trailing_metadata") else {}
+    details = (rpc_error.details() if hasattr(rpc_error, "details") else "") or str(rpc_error)
+    kind = _BY_CODE.get(str(trailing.get(CODE_KEY, "")))
+    if kind is not None:
+        return _revive(kind, details)
+    status = rpc_error.code() if hasattr(rpc_error, "code") else None
+    if status in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+        return ServiceUnavailable(service, address, details.splitlines()[0][:200])
+    return MosaicError(f"{service} at {address} failed: {details}")
+
+
+def _revive(kind: type[MosaicError], sentence: str) -> MosaicError:
+    # The facts stayed on the server; the class and its sentence are what a caller needs.
+    error = kind.__new__(kind)
+    Exception.__init__(error, sentence)
+    return error
