@@ -195,10 +195,8 @@ def upstream_status(state: RunState | AttemptState) -> UpstreamStatus:
 
 def upstream_outcome(state: RunState | AttemptState) -> str | None:
     """Return upstream's outcome word (``canceled`` with one l) for an ended run, else None."""
-    outcomes = {
-        "succeeded": "succeeded",
-        "failed": "failed",
-        "cancelled": "canceled",
-        "preempted": "canceled",
-    }
-    return outcomes.get(state.value, "failed" if state is AttemptState.LOST else None)
+    if not is_terminal(state):
+        return None
+    return {"succeeded": "succeeded", "cancelled": "canceled", "preempted": "canceled"}.get(
+        state.value, "failed"
+    )

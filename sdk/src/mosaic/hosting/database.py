@@ -47,7 +47,7 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def migrate(engine: Engine, package: str) -> None:
-    """Bring the schema up to date with the migrations inside *package*; safe to run from several processes."""
+    """Bring the schema up to date with the migrations in *package*; several processes may call it at once."""
     config = Config()
     with importlib.resources.as_file(importlib.resources.files(package)) as folder:
         config.set_main_option("script_location", str(folder))

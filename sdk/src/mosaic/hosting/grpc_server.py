@@ -17,6 +17,8 @@ from mosaic.wire.status import CODE_KEY, status_of
 
 log = structlog.get_logger(__name__)
 
+_Behaviour = Callable[[Any, Any], Any]
+
 
 @dataclass(frozen=True)
 class Registration:
@@ -72,7 +74,7 @@ class GrpcServer:
         self._server.stop(grace_s).wait()
 
 
-class _ErrorTranslator(grpc.ServerInterceptor):  # type: ignore[misc]
+class _ErrorTranslator(grpc.ServerInterceptor[Any, Any]):
     """Turns `MosaicError` into a status with our code; anything else is logged and called internal."""
 
     def intercept_service(self, continuation: Any, call_details: Any) -> Any:
@@ -100,10 +102,8 @@ def _translated(behaviour: Callable[[Any, Any], Any], method: str) -> Callable[[
         except MosaicError as error:
             _abort(context, error)
         except Exception as error:
-            if context.code() is None:
-                log.exception("call failed; the caller was told 'internal'", method=method)
-                context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
-            raise
+            log.exception("call failed; the caller was told 'internal'", method=method)
+            context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
 
     return call
 
@@ -117,10 +117,8 @@ def _translated_stream(
         except MosaicError as error:
             _abort(context, error)
         except Exception as error:
-            if context.is_active() and context.code() is None:
-                log.exception("stream failed; the caller was told 'internal'", method=method)
-                context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
-            raise
+            log.exception("stream failed; the caller was told 'internal'", method=method)
+            context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
 
     return call
 

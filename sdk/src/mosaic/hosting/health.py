@@ -74,7 +74,7 @@ def _handler(probes: Mapping[str, Probe], metrics: CollectorRegistry) -> type[Ba
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *_: Any) -> None:
             """Say nothing: probes come every few seconds."""
 
     return Handler

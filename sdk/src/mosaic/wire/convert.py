@@ -29,21 +29,21 @@ def from_timestamp(stamp: Timestamp) -> datetime | None:
     return stamp.ToDatetime(tzinfo=timezone.utc)
 
 
-def run_state_to_wire(state: RunState) -> scheduler_pb2.RunState:
+def run_state_to_wire(state: RunState) -> int:
     """Return the wire's number for *state*."""
     return scheduler_pb2.RunState.Value(_RUN_PREFIX + state.name)
 
 
 def run_state_from_wire(number: int) -> RunState:
     """Return our state for the wire's *number*."""
-    return RunState[scheduler_pb2.RunState.Name(number).removeprefix(_RUN_PREFIX)]  # type: ignore[arg-type]
+    return RunState[scheduler_pb2.RunState.Name(number).removeprefix(_RUN_PREFIX)]
 
 
-def attempt_state_to_wire(state: AttemptState) -> scheduler_pb2.AttemptState:
+def attempt_state_to_wire(state: AttemptState) -> int:
     """Return the wire's number for *state*."""
     return scheduler_pb2.AttemptState.Value(_ATTEMPT_PREFIX + state.name)
 
 
 def attempt_state_from_wire(number: int) -> AttemptState:
     """Return our state for the wire's *number*."""
-    return AttemptState[scheduler_pb2.AttemptState.Name(number).removeprefix(_ATTEMPT_PREFIX)]  # type: ignore[arg-type]
+    return AttemptState[scheduler_pb2.AttemptState.Name(number).removeprefix(_ATTEMPT_PREFIX)]

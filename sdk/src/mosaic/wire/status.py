@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import grpc
 from mosaic.errors import (
     BadInput,
@@ -64,13 +66,13 @@ def error_from(rpc_error: grpc.RpcError, *, service: str, address: str) -> Mosai
 
     A call that never reached the server becomes `ServiceUnavailable` with *service* and *address*.
     """
-    trailing = dict(rpc_error.trailing_metadata() or ()) if hasattr(rpc_error, "trailing_metadata") else {}
-    details = (rpc_error.details() if hasattr(rpc_error, "details") else "") or str(rpc_error)
-    kind = _BY_CODE.get(str(trailing.get(CODE_KEY, "")))
+    call = cast("Any", rpc_error)  # what a stub raises is an RpcError and a Call at once
+    code = next((value for key, value in call.trailing_metadata() or () if key == CODE_KEY), "")
+    details = call.details() or str(rpc_error)
+    kind = _BY_CODE.get(str(code))
     if kind is not None:
         return _revive(kind, details)
-    status = rpc_error.code() if hasattr(rpc_error, "code") else None
-    if status in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+    if call.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
         return ServiceUnavailable(service, address, details.splitlines()[0][:200])
     return MosaicError(f"{service} at {address} failed: {details}")
 
