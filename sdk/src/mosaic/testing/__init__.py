@@ -1,0 +1,36 @@
+"""What plug-in authors need to test a worker: the conformance checks, as a function and as pytest cases.
+
+Names are loaded when first used: part of this package runs inside the environment of the
+worker under test, where nothing but Python may be expected.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mosaic.testing.conformance import check_worker as check_worker
+    from mosaic.testing.pytest_cases import worker_conformance as worker_conformance
+    from mosaic.testing.recording import RecordingEmitter as RecordingEmitter
+    from mosaic.testing.report import Check as Check
+    from mosaic.testing.report import Outcome as Outcome
+    from mosaic.testing.report import Report as Report
+
+_HOMES = {
+    "Check": "report",
+    "Outcome": "report",
+    "RecordingEmitter": "recording",
+    "Report": "report",
+    "check_worker": "conformance",
+    "worker_conformance": "pytest_cases",
+}
+
+__all__ = ["Check", "Outcome", "RecordingEmitter", "Report", "check_worker", "worker_conformance"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load *name* from the module that holds it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

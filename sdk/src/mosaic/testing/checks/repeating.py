@@ -1,0 +1,98 @@
+"""The same run comes out the same, and an interrupted one goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, pstdev
+
+from mosaic.testing.evidence import Evidence
+from mosaic.testing.report import Verdict, failed, not_applicable, passed
+from mosaic.testing.transcript import Point, first_difference
+
+
+def same_seed(evidence: Evidence) -> Verdict:
+    """Two runs with one seed give the same values, to the bit."""
+    if (reason := _unjudgeable(evidence)) is not None:
+        return not_applicable(reason)
+    first, second = evidence.short_run.stdout.points(), evidence.direct_run.stdout.points()
+    difference = first_difference(first, second)
+    if difference is not None:
+        return failed(f"seed {evidence.config['seed']} gave two different runs; {difference}")
+    return passed(f"{len(first)} values equal to the bit")
+
+
+def another_seed(evidence: Evidence) -> Verdict:
+    """Another seed gives another run."""
+    if (reason := _unjudgeable(evidence)) is not None:
+        return not_applicable(reason)
+    if first_difference(evidence.short_run.stdout.points(), evidence.other_seed_run.stdout.points()) is None:
+        return failed(
+            "another seed gave the same values: the seed is not used (set it to null if nothing is random)"
+        )
+    return passed("another seed gives other values")
+
+
+def resume(evidence: Evidence) -> Verdict:
+    """A run goes on from its checkpoint; the grade says how exactly.
+
+    A: bit-identical to the run that was never interrupted. B: it goes on, equal in distribution.
+    C: it starts again.
+    """
+    if "resume_from" not in evidence.subject.methods:
+        return not_applicable("grade C: it offers no resume_from, so a lost run starts again")
+    if not evidence.short_run.stdout.points():
+        return not_applicable("it prints no metric or episode, so a continuation cannot be compared")
+    midpoint = evidence.midpoint
+    if midpoint is None:
+        return failed(
+            "its short run saved no checkpoint before its end: let get_check_config() save one midway"
+        )
+    run = evidence.resumed_run
+    if run.exit_code != 0:
+        return failed(
+            f"resuming from {midpoint.path.name} ended with exit code {run.exit_code}: {run.last_words()}"
+        )
+    return graded(evidence.short_run.stdout.points(), midpoint.points_before, run.stdout.points())
+
+
+def graded(whole: Sequence[Point], before: int, resumed: Sequence[Point]) -> Verdict:
+    """Compare a *resumed* run with the *whole* one that had printed *before* values at the checkpoint."""
+    expected = whole[before:]
+    difference = first_difference(expected, resumed)
+    if difference is None:
+        return passed(f"grade A: {len(expected)} values after the checkpoint are bit-identical")
+    if _starts_again(whole, before, resumed):
+        return failed("grade C: it offers resume_from, but its values begin at the start again")
+    if _looks_alike(expected, resumed):
+        return passed(f"grade B: it goes on with similar values; {difference}")
+    return failed(f"it goes on, but unlike the uninterrupted run; {difference}")
+
+
+def _starts_again(whole: Sequence[Point], before: int, resumed: Sequence[Point]) -> bool:
+    places_before = [point[:2] for point in whole[:before]]
+    return bool(resumed) and resumed[0][:2] in places_before and len(resumed) >= len(whole)
+
+
+def _looks_alike(expected: Sequence[Point], resumed: Sequence[Point]) -> bool:
+    """Tell whether every series of *resumed* has its mean within three deviations of the expected one."""
+    for name in {point[0] for point in expected}:
+        ours, theirs = _numbers(expected, name), _numbers(resumed, name)
+        if ours and not theirs:
+            return False
+        if ours and abs(fmean(ours) - fmean(theirs)) > 3 * (pstdev(ours) + pstdev(theirs)) + 0.5 * abs(
+            fmean(ours)
+        ):
+            return False
+    return bool(resumed)
+
+
+def _numbers(points: Sequence[Point], name: str) -> list[float]:
+    return [float(value) for told, _step, value in points if told == name and isinstance(value, (int, float))]
+
+
+def _unjudgeable(evidence: Evidence) -> str | None:
+    if not isinstance(evidence.config.get("seed"), int):
+        return "its config sets no seed, so nothing is promised"
+    if not evidence.short_run.stdout.points():
+        return "it prints no metric or episode lines to compare"
+    return None
