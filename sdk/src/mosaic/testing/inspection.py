@@ -12,16 +12,18 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
+from mosaic.errors import WorkerBroken
 from mosaic.testing.pairing import find_pair, has_module
 from mosaic.testing.short_config import short_config
-from mosaic.worker import WORKER_ENTRY_POINT_GROUP, WorkerCapabilities, WorkerConfig, WorkerMetadata
+from mosaic.worker import WorkerConfig
+from mosaic.worker.discovery import installed_entry_points, load_worker
 from mosaic.worker.schema import config_schema
 
 #: Methods of a runtime that make it more than runnable.
-OPTIONAL_METHODS = ("request_stop", "request_pause", "request_resume", "resume_from", "evaluate")
+OPTIONAL_METHODS = ("request_stop", "request_pause", "resume_from", "evaluate")
 
 Facts = dict[str, Any]
 
@@ -31,7 +33,7 @@ def inspect_worker(name: str, run_id: str) -> Facts:
 
     Never raises for what the worker does wrong: every fault becomes an entry of the result.
     """
-    points = list(entry_points(group=WORKER_ENTRY_POINT_GROUP))
+    points = installed_entry_points()
     found = _matching(name, points)
     facts: Facts = {"known": sorted({point.name for point in points}), "found": found is not None}
     if found is not None:
@@ -62,20 +64,14 @@ def _discovery_facts(point: EntryPoint) -> Facts:
     facts: Facts = {"name": point.name, "entry_point": point.value, "package": point.module.partition(".")[0]}
     started = time.monotonic()
     try:
-        result = point.load()()
+        worker = load_worker(point)
+    except WorkerBroken as broken:
+        return {**facts, "discovery_fault": f"{point.value} {broken.why}"}
     except BaseException as error:
         return {**facts, "discovery_fault": f"{point.value} raised {type(error).__name__}: {error}"}
-    facts["load_seconds"] = time.monotonic() - started
-    if not (isinstance(result, tuple) and len(result) == 2):
-        return {**facts, "discovery_fault": f"{point.value} returned {type(result).__name__}, not a pair"}
-    metadata, capabilities = result
-    if not isinstance(metadata, WorkerMetadata) or not isinstance(capabilities, WorkerCapabilities):
-        kinds = f"({type(metadata).__name__}, {type(capabilities).__name__})"
-        return {
-            **facts,
-            "discovery_fault": f"{point.value} returned {kinds}, not (WorkerMetadata, WorkerCapabilities)",
-        }
-    return {**facts, "metadata": asdict(metadata), "capabilities": asdict(capabilities)}
+    seconds = time.monotonic() - started
+    described = {"metadata": asdict(worker.metadata), "capabilities": asdict(worker.capabilities)}
+    return {**facts, **described, "load_seconds": seconds}
 
 
 def _launch_facts(package: str) -> Facts:

@@ -71,7 +71,8 @@ def heartbeat_cadence(evidence: Evidence) -> Verdict:
     if not beats:
         return failed(
             f"no heartbeat in {evidence.patience.watch_s:g} s although MOSAIC_HEARTBEAT_S asks for one every "
-            f"{evidence.patience.heartbeat_s:g} s; start it with mosaic.worker.run_worker, or call emitter.heartbeat() in the training loop"
+            f"{evidence.patience.heartbeat_s:g} s; start it with mosaic.worker.run_worker, or call "
+            "emitter.heartbeat() in the training loop"
         )
     gaps = [later - earlier for earlier, later in pairwise(beats)]
     return passed(f"{len(beats)} heartbeats" + (f", at most {max(gaps):.1f} s apart" if gaps else ""))
