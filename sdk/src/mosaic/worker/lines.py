@@ -1,0 +1,212 @@
+"""Whole lines to a stream that others write to as well.
+
+There is one `LineWriter` per stream in a process, so any number of emitters on one stdout keep
+their order and never tear each other's lines. Every write holds whole lines, and on a pipe stays
+within what the system writes atomically, so lines of several processes do not mix either.
+
+A line may be put in the buffer (`put`) or written at once (`write`). Buffered lines leave when a
+block is full, before any line that is written at once, 50 ms later at most, and at exit, however
+that comes about except by a fatal signal. Only a real pipe or file is buffered: what a test or a
+terminal shows is there when the call returns. After ``fork`` the child starts with an empty
+buffer and writes at once, because it may leave by ``os._exit``.
+
+A stream that fails never raises into the training loop. When its reader has gone the writer says
+so once on stderr, drops every later line and counts them in ``lost``; the run goes on, since
+the work may still be worth a checkpoint. Whoever stops the reader also stops the worker.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import weakref
+from typing import TextIO
+
+#: What POSIX promises to write to a pipe in one piece on Linux; smaller elsewhere is rare.
+BLOCK_BYTES = 4096
+#: How long a buffered line may wait.
+LINGER_S = 0.05
+
+_writers: weakref.WeakValueDictionary[int, LineWriter] = weakref.WeakValueDictionary()
+_fork_handlers_registered = False
+_held_during_fork: list[LineWriter] = []
+
+
+class LineWriter:
+    """Writes whole lines to one stream; safe from any thread and from signal handlers."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.lock = threading.RLock()
+        self.buffered = _is_pipe_or_file(stream)
+        #: Lines that could not be written because the stream failed.
+        self.lost = 0
+        #: (run id, event) of each lifecycle line written so far.
+        self.seen: set[tuple[str, str]] = set()
+        #: Lines other than heartbeats accepted so far: what tells a busy worker from a stuck one.
+        self.accepted = 0
+        self._pending: list[str] = []
+        self._pending_bytes = 0
+        self._draining = False
+        self._gone = False
+        self._arrived = threading.Event()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        if self.buffered:
+            _register_fork_handlers()
+            atexit.register(self.close)
+
+    def put(self, line: str) -> None:
+        """Accept *line*, which ends in a newline, and let it wait for others."""
+        with self.lock:
+            self.accepted += 1
+            if not self.buffered:
+                self._pending.append(line)
+                self._drain()
+                return
+            if self._pending_bytes + len(line) > BLOCK_BYTES:
+                self._drain()
+            if not self._pending:
+                self._wake()
+            self._pending.append(line)
+            self._pending_bytes += len(line)
+
+    def write(self, line: str) -> None:
+        """Write *line* now, after everything that waits."""
+        with self.lock:
+            self.accepted += 1
+            if self._pending and self._pending_bytes + len(line) > BLOCK_BYTES:
+                self._drain()
+            self._pending.append(line)
+            self._drain()
+
+    def flush(self) -> None:
+        """Write everything that waits."""
+        with self.lock:
+            self._drain()
+
+    def close(self) -> None:
+        """Write everything that waits and end the thread; the stream stays open, and so does this."""
+        self._stopped.set()
+        self._arrived.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        with self.lock:
+            self._thread = None
+            self.buffered = False
+            self._drain()
+
+    def _drain(self) -> None:
+        # A signal handler may have interrupted a drain of this very thread: that one will
+        # find the new line when it goes on.
+        if self._draining:
+            return
+        self._draining = True
+        try:
+            while self._pending:
+                lines, self._pending = self._pending, []
+                self._pending_bytes = 0
+                self._write_block(lines)
+        finally:
+            self._draining = False
+
+    def _write_block(self, lines: list[str]) -> None:
+        if self._gone:
+            self.lost += len(lines)
+            return
+        try:
+            self.stream.write("".join(lines))
+            self.stream.flush()
+        except (OSError, ValueError) as error:
+            self.lost += len(lines)
+            self._lose_stream(error)
+
+    def _lose_stream(self, error: Exception) -> None:
+        """Decide whether the stream may come back; a full disk may, a closed pipe will not."""
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            return
+        self._gone = True
+        if self.stream is sys.stdout and isinstance(error, BrokenPipeError):
+            # What is still in its buffer would fail again at exit and change the exit code.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.stream.fileno())
+            os.close(nowhere)
+        if sys.stderr is not None:
+            message = f"mosaic: nobody reads the telemetry any more ({error}); the run goes on without it\n"
+            try:
+                sys.stderr.write(message)
+            except (OSError, ValueError):
+                self._gone = True
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._flush_late_lines, name="mosaic-emitter", daemon=True)
+            self._thread.start()
+        self._arrived.set()
+
+    def _flush_late_lines(self) -> None:
+        while not self._stopped.is_set():
+            self._arrived.wait()
+            self._arrived.clear()
+            self._stopped.wait(LINGER_S)
+            self.flush()
+
+    def _before_fork(self) -> None:
+        self.lock.acquire()
+        self._drain()
+
+    def _after_fork_in_child(self) -> None:
+        self.lock = threading.RLock()
+        self.buffered = False
+        self._pending = []
+        self._pending_bytes = 0
+        self._draining = False
+        # The thread did not survive the fork, and may have held a lock inside these.
+        self._thread = None
+        self._arrived = threading.Event()
+        self._stopped = threading.Event()
+
+
+def writer_for(stream: TextIO) -> LineWriter:
+    """Return the one writer of *stream* in this process."""
+    writer = _writers.get(id(stream))
+    if writer is None or writer.stream is not stream:
+        writer = LineWriter(stream)
+        _writers[id(stream)] = writer
+    return writer
+
+
+def _is_pipe_or_file(stream: TextIO) -> bool:
+    try:
+        return stream is sys.stdout and not os.isatty(stream.fileno())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _register_fork_handlers() -> None:
+    global _fork_handlers_registered
+    if _fork_handlers_registered or not hasattr(os, "register_at_fork"):
+        return
+    _fork_handlers_registered = True
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )
+
+
+def _before_fork() -> None:
+    _held_during_fork[:] = _writers.values()
+    for writer in _held_during_fork:
+        writer._before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    while _held_during_fork:
+        _held_during_fork.pop().lock.release()
+
+
+def _after_fork_in_child() -> None:
+    while _held_during_fork:
+        _held_during_fork.pop()._after_fork_in_child()

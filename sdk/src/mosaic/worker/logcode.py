@@ -1,0 +1,53 @@
+"""Log messages that carry a stable code, as existing workers write them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: Names a LogRecord keeps for itself; `extra` may not use them.
+_RESERVED = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+@dataclass(frozen=True, slots=True)
+class LogConstant:
+    """One message of the catalogue: what it says, how loud, and who says it."""
+
+    code: str  #: ``LOG`` and a number, never reused for another meaning
+    level: int | str
+    message: str
+    component: str
+    subcomponent: str
+    tags: tuple[str, ...] = ()
+
+
+def log_constant(
+    logger: logging.Logger,
+    constant: LogConstant,
+    *,
+    message: str | None = None,
+    extra: Mapping[str, Any] | None = None,
+    exc_info: Any = None,
+) -> None:
+    """Log *constant* as ``"<code> <text>"``, with *message* as its detail and *extra* as fields.
+
+    A key of *extra* that a log record keeps for itself is left out rather than raised about.
+    """
+    text = f"{constant.message} | {message}" if message else constant.message
+    fields = {key: value for key, value in (extra or {}).items() if key not in _RESERVED}
+    fields |= {
+        "log_code": constant.code,
+        "component": constant.component,
+        "subcomponent": constant.subcomponent,
+        "tags": ",".join(constant.tags),
+    }
+    logger.log(_level_number(constant.level), "%s %s", constant.code, text, extra=fields, exc_info=exc_info)
+
+
+def _level_number(level: int | str) -> int:
+    if isinstance(level, int):
+        return level
+    known = logging.getLevelName(level.upper())
+    return known if isinstance(known, int) else logging.INFO
