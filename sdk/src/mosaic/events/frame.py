@@ -86,6 +86,7 @@ class FrameSink(Protocol):
 
         Raises:
             Unavailable: nothing could be sent at all; try again after a pause.
+
         """
 
 
@@ -94,6 +95,7 @@ def encode(frame: Frame) -> bytes:
 
     Raises:
         ValueError: it has no lines, a line has a newline in it, or the stamps do not cover the lines.
+
     """
     block = b"\n".join(frame.lines)
     if block.count(b"\n") != len(frame.lines) - 1:
@@ -114,6 +116,7 @@ def encode_block(
 
     Raises:
         ValueError: the stamps do not cover the lines.
+
     """
     stamped, lines = sum(count for count, _ in times), block.count(b"\n") + 1
     if stamped != lines:
@@ -130,6 +133,7 @@ def decode(body: bytes) -> Frame:
 
     Raises:
         FrameUnreadable: these bytes are not a frame, whatever they are.
+
     """
     header_line, newline, block = _unpack(body).partition(b"\n")
     if not newline:

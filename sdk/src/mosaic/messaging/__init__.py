@@ -1,0 +1,1 @@
+"""RabbitMQ: topology as data, publishing with confirms, consuming with verdicts."""

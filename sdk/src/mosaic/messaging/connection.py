@@ -1,0 +1,60 @@
+"""How we connect to RabbitMQ, and how a topology is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pika
+from mosaic.errors import BadInput
+from mosaic.messaging.topology import Topology
+from pika.adapters.blocking_connection import BlockingChannel
+
+_HEARTBEAT_S = 30
+#: How long a publisher may be blocked by a broker short of memory or disk before it reconnects.
+_BLOCKED_TIMEOUT_S = 300
+_CONNECT_TIMEOUT_S = 10
+
+
+def connection_parameters(url: str, name: str) -> pika.URLParameters:
+    """Return how to connect to *url*; *name* is what operators see in the broker's list.
+
+    Raises:
+        BadInput: *url* is not an AMQP address.
+
+    """
+    try:
+        parameters = pika.URLParameters(url)
+    except (ValueError, TypeError) as error:
+        raise BadInput("broker address", [f"{error}; write it as amqp://user:password@host:5672/"]) from error
+    parameters.heartbeat = _HEARTBEAT_S
+    parameters.blocked_connection_timeout = _BLOCKED_TIMEOUT_S
+    parameters.socket_timeout = _CONNECT_TIMEOUT_S
+    parameters.stack_timeout = _CONNECT_TIMEOUT_S
+    parameters.client_properties = {"connection_name": name}
+    return parameters
+
+
+def declare(channel: BlockingChannel, topology: Topology) -> None:
+    """Make *topology* exist; what exists already must have the same arguments."""
+    for exchange in topology.exchanges:
+        channel.exchange_declare(exchange.name, exchange.kind, durable=True)
+    for queue in topology.queues:
+        channel.queue_declare(queue.name, durable=True, arguments=dict(queue.arguments))
+        channel.queue_bind(queue.name, queue.exchange, queue.routing_key)
+
+
+def declare_once(parameters: pika.URLParameters, topology: Topology) -> None:
+    """Open a connection only to `declare`, for users of an asynchronous one."""
+    connection = pika.BlockingConnection(parameters)
+    try:
+        declare(connection.channel(), topology)
+    finally:
+        connection.close()
+
+
+def pauses(longest_s: float = 10.0) -> Iterator[float]:
+    """Yield ever longer pauses between tries, for ever."""
+    pause = 0.1
+    while True:
+        yield pause
+        pause = min(pause * 2, longest_s)
