@@ -1,0 +1,67 @@
+# `make` prints this help. Every target sets up what it needs; nothing has to be run first.
+.DEFAULT_GOAL := help
+SHELL := bash
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PROJECTS := sdk services/registry services/scheduler services/telemetry services/embedded
+SOURCES := sdk/src services tests bench docs worker-images
+
+.PHONY: help setup check fmt lint type imports unit contract integration faults test demo proto docs clean
+
+help:  ## Print this help
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
+
+$(STAMP): requirements.lock $(addsuffix /pyproject.toml,$(PROJECTS))
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed: install it, or name it with make PYTHON=/path/to/python"; exit 1; }
+	@echo "Setting up $(VENV) (about a minute the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(addprefix -e ./,$(PROJECTS))
+	@touch $@
+
+setup: $(STAMP)  ## Make .venv with the mosaic command and every tool in it
+
+check: lint type imports unit contract  ## Lint, format, types, import rules, unit and contract tests: under a minute
+
+fmt: $(STAMP)  ## Format the code and fix what can be fixed by a machine
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format --quiet .
+
+lint: $(STAMP)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+
+type: $(STAMP)
+	@$(BIN)/mypy
+
+imports: $(STAMP)
+	@$(BIN)/lint-imports --no-timing 2>/dev/null || $(BIN)/lint-imports
+
+unit: $(STAMP)  ## Unit tests: no network, no disk to speak of, seconds
+	@$(BIN)/pytest -q tests/unit
+
+contract: $(STAMP)  ## One behaviour, every implementation; generated files are fresh
+	@$(BIN)/pytest -q tests/contract
+
+integration: $(STAMP)  ## Real RabbitMQ, PostgreSQL, Redis and child processes
+	@$(BIN)/pytest -q tests/integration tests/e2e
+
+faults: $(STAMP)  ## Kill everything at random times; nothing may be lost or counted twice
+	@$(BIN)/pytest -q tests/faults
+
+test: check integration faults  ## All tests, as CI runs them
+
+proto: $(STAMP)  ## Generate the gRPC code from proto/
+	@$(BIN)/python -m grpc_tools.protoc -I proto --python_out=sdk/src --pyi_out=sdk/src --grpc_python_out=sdk/src proto/mosaic/wire/v1/*.proto
+
+docs: $(STAMP)  ## Write the generated pages of docs/reference
+	@$(BIN)/python docs/generate.py
+
+bench-%: $(STAMP)
+	@$(BIN)/python bench/$*.py
+
+clean:  ## Remove what setup made
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Decides whose run starts where and when, and what a failure means."""

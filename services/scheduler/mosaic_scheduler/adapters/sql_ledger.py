@@ -1,0 +1,231 @@
+"""The ledger in SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from mosaic.hosting.database import transaction
+from mosaic.ids import AgentId, RunId, TeamName, UserName
+from mosaic.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptState, RunState
+from sqlalchemy import Connection, Engine
+from sqlalchemy.dialects import postgresql, sqlite
+
+from mosaic_scheduler.adapters import rows
+from mosaic_scheduler.adapters.tables import attempts, history, ledger, outbox, runs, submits, teams
+from mosaic_scheduler.domain.ledger import AttemptEntry, HistoryEntry, RunEntry
+from mosaic_scheduler.domain.snapshot import Team, Usage
+from mosaic_scheduler.ports import LedgerTransaction, OutboxMessage, RunFilter
+
+#: Schedulers that share a database wake each other on this PostgreSQL channel.
+CHANNEL = "mosaic_scheduler"
+
+_RUN_ENDED = sorted(state.value for state in RUN_TERMINAL)
+_ATTEMPT_ENDED = sorted(state.value for state in ATTEMPT_TERMINAL)
+
+
+class SqlLedger:
+    """Keeps runs, attempts, history, outbox, teams and usage."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Use *engine*, whose schema is up to date."""
+        self._engine = engine
+        self._reader = engine.execution_options(read_only=True)
+
+    @contextmanager
+    def read(self) -> Iterator[LedgerTransaction]:
+        """Open a transaction that only reads."""
+        with transaction(self._reader) as connection:
+            yield _SqlTransaction(connection)
+
+    @contextmanager
+    def write(self) -> Iterator[LedgerTransaction]:
+        """Open a transaction; the row lock on the revision makes writers follow one another."""
+        with transaction(self._engine) as connection:
+            bump = sa.update(ledger).where(ledger.c.name == "revision").values(number=ledger.c.number + 1)
+            revision = connection.execute(bump.returning(ledger.c.number)).scalar_one()
+            work = _SqlTransaction(connection, revision)
+            yield work
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
+
+    def extend_leases(self, held: Collection[tuple[RunId, int]], until: datetime) -> None:
+        """Move the end of these leases; no revision changes, so nobody wakes."""
+        if held:
+            chosen = sa.tuple_(attempts.c.run_id, attempts.c.attempt).in_(list(held))
+            with transaction(self._engine) as connection:
+                connection.execute(sa.update(attempts).where(chosen).values(lease_until=rows.seconds(until)))
+
+    def outbox(self, limit: int) -> list[OutboxMessage]:
+        """Return messages not yet sent, oldest first."""
+        with transaction(self._reader) as connection:
+            found = connection.execute(sa.select(outbox).order_by(outbox.c.id).limit(limit)).mappings()
+            return [
+                OutboxMessage(row["kind"], RunId(row["run_id"]), row["attempt"], row["payload"], row["id"])
+                for row in found
+            ]
+
+    def sent(self, message_ids: Collection[int]) -> None:
+        """Forget messages that have left."""
+        if message_ids:
+            with transaction(self._engine) as connection:
+                connection.execute(sa.delete(outbox).where(outbox.c.id.in_(list(message_ids))))
+
+    def ping(self) -> None:
+        """Raise `DatabaseUnavailable` unless the database answers."""
+        with transaction(self._reader) as connection:
+            connection.execute(sa.select(sa.literal(1)))
+
+
+class _SqlTransaction:
+    """The ledger inside one database transaction."""
+
+    def __init__(self, connection: Connection, revision: int = 0) -> None:
+        self._connection = connection
+        self._revision = revision
+
+    def run(self, run_id: RunId) -> RunEntry | None:
+        row = self._one(sa.select(runs).where(runs.c.run_id == run_id))
+        return rows.run_from_row(row) if row else None
+
+    def runs_like(self, prefix: str) -> list[RunEntry]:
+        upper = prefix + "\x7f"
+        found = sa.select(runs).where(runs.c.run_id >= prefix, runs.c.run_id < upper).limit(2)
+        return [rows.run_from_row(row) for row in self._all(found)]
+
+    def attempt(self, run_id: RunId, attempt: int) -> AttemptEntry | None:
+        row = self._one(sa.select(attempts).where(attempts.c.run_id == run_id, attempts.c.attempt == attempt))
+        return rows.attempt_from_row(row) if row else None
+
+    def attempts(self, run_id: RunId) -> list[AttemptEntry]:
+        found = sa.select(attempts).where(attempts.c.run_id == run_id).order_by(attempts.c.attempt)
+        return [rows.attempt_from_row(row) for row in self._all(found)]
+
+    def history(self, run_id: RunId) -> list[HistoryEntry]:
+        found = sa.select(history).where(history.c.run_id == run_id).order_by(history.c.id)
+        return [rows.history_from_row(row) for row in self._all(found)]
+
+    def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[RunEntry]:
+        found = sa.select(runs).order_by(runs.c.run_id.desc()).limit(limit)
+        if before:
+            found = found.where(runs.c.run_id < before)
+        if wanted.states:
+            found = found.where(runs.c.state.in_(sorted(state.value for state in wanted.states)))
+        for column, value in (
+            (runs.c.team, wanted.team),
+            (runs.c.user_name, wanted.user),
+            (runs.c.worker, wanted.worker),
+        ):
+            if value:
+                found = found.where(column == value)
+        for label, value in wanted.labels.items():
+            found = found.where(runs.c.spec["labels"][label].as_string() == value)
+        return [rows.run_from_row(row) for row in self._all(found)]
+
+    def changed_since(self, revision: int) -> list[tuple[RunEntry, AttemptEntry | None]]:
+        return self._with_attempts(
+            sa.select(runs).where(runs.c.revision > revision).order_by(runs.c.revision, runs.c.run_id)
+        )
+
+    def active(self) -> list[tuple[RunEntry, AttemptEntry | None]]:
+        return self._with_attempts(
+            sa.select(runs).where(runs.c.state.not_in(_RUN_ENDED)).order_by(runs.c.revision, runs.c.run_id)
+        )
+
+    def overdue(self, now: datetime) -> list[AttemptEntry]:
+        found = sa.select(attempts).where(
+            attempts.c.lease_until < rows.seconds(now), attempts.c.state.not_in(_ATTEMPT_ENDED)
+        )
+        return [rows.attempt_from_row(row) for row in self._all(found)]
+
+    def unclaimed(self, admitted_before: datetime) -> list[AttemptEntry]:
+        found = sa.select(attempts).where(
+            attempts.c.state == AttemptState.ADMITTED.value,
+            attempts.c.admitted_at < rows.seconds(admitted_before),
+        )
+        return [rows.attempt_from_row(row) for row in self._all(found)]
+
+    def held_by(self, agent_id: AgentId) -> list[AttemptEntry]:
+        found = sa.select(attempts).where(
+            attempts.c.agent_id == agent_id, attempts.c.state.not_in(_ATTEMPT_ENDED)
+        )
+        return [rows.attempt_from_row(row) for row in self._all(found)]
+
+    def count_queued(self, team: TeamName) -> Mapping[UserName, int]:
+        found = (
+            sa.select(runs.c.user_name, sa.func.count())
+            .where(runs.c.team == team, runs.c.state == RunState.QUEUED.value)
+            .group_by(runs.c.user_name)
+        )
+        return {UserName(user): count for user, count in self._connection.execute(found)}
+
+    def save_run(self, entry: RunEntry) -> RunEntry:
+        entry = replace(entry, revision=self._revision)
+        self._upsert(runs, rows.run_to_row(entry))
+        return entry
+
+    def save_attempt(self, entry: AttemptEntry) -> None:
+        self._upsert(attempts, rows.attempt_to_row(entry))
+
+    def add_history(self, entries: Iterable[HistoryEntry]) -> None:
+        values = [rows.history_to_row(entry) for entry in entries]
+        if values:
+            self._connection.execute(sa.insert(history), values)
+
+    def send_later(self, message: OutboxMessage) -> OutboxMessage:
+        insert = sa.insert(outbox).values(
+            kind=message.kind, run_id=message.run_id, attempt=message.attempt, payload=dict(message.payload)
+        )
+        message_id = self._connection.execute(insert.returning(outbox.c.id)).scalar_one()
+        return replace(message, message_id=message_id)
+
+    def runs_of_key(self, team: TeamName, key: str) -> tuple[str, list[RunId]] | None:
+        row = self._one(sa.select(submits).where(submits.c.team == team, submits.c.key == key))
+        return (row["digest"], [RunId(run_id) for run_id in row["run_ids"]]) if row else None
+
+    def remember_key(self, team: TeamName, key: str, digest: str, run_ids: Sequence[RunId]) -> None:
+        values = {"team": team, "key": key, "digest": digest, "run_ids": list(run_ids)}
+        self._connection.execute(sa.insert(submits).values(values))
+
+    def teams(self) -> list[Team]:
+        return [
+            rows.team_from_json(row["terms"]) for row in self._all(sa.select(teams).order_by(teams.c.name))
+        ]
+
+    def save_team(self, team: Team) -> None:
+        self._upsert(teams, {"name": team.name, "terms": rows.team_to_json(team)})
+
+    def usage(self) -> Usage:
+        row = self._one(sa.select(ledger).where(ledger.c.name == "usage"))
+        return rows.usage_from_json(row["document"] if row else {})
+
+    def save_usage(self, usage: Usage) -> None:
+        document = rows.usage_to_json(usage)
+        self._connection.execute(sa.update(ledger).where(ledger.c.name == "usage").values(document=document))
+
+    def _with_attempts(self, chosen: sa.Select[Any]) -> list[tuple[RunEntry, AttemptEntry | None]]:
+        entries = [rows.run_from_row(row) for row in self._all(chosen)]
+        found: dict[tuple[str, int], AttemptEntry] = {}
+        keys = [(entry.run_id, entry.attempt) for entry in entries if entry.attempt]
+        for start in range(0, len(keys), 500):
+            pick = sa.tuple_(attempts.c.run_id, attempts.c.attempt).in_(keys[start : start + 500])
+            for row in self._all(sa.select(attempts).where(pick)):
+                found[row["run_id"], row["attempt"]] = rows.attempt_from_row(row)
+        return [(entry, found.get((entry.run_id, entry.attempt))) for entry in entries]
+
+    def _upsert(self, table: sa.Table, row: dict[str, Any]) -> None:
+        dialect = postgresql if self._connection.dialect.name == "postgresql" else sqlite
+        insert = dialect.insert(table).values(row)
+        keys = [column.name for column in table.primary_key]
+        changed = {name: insert.excluded[name] for name in row if name not in keys}
+        self._connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=changed))
+
+    def _one(self, query: sa.Select[Any]) -> sa.RowMapping | None:
+        return self._connection.execute(query).mappings().one_or_none()
+
+    def _all(self, query: sa.Select[Any]) -> Sequence[sa.RowMapping]:
+        return self._connection.execute(query).mappings().all()

@@ -1,0 +1,219 @@
+"""What the scheduler needs from the world, said in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from mosaic.ids import AgentId, RunId, TeamName, UserName, WorkerName
+from mosaic.lifecycle import RunState
+
+from mosaic_scheduler.domain.ledger import AttemptEntry, HistoryEntry, RunEntry
+from mosaic_scheduler.domain.run import ResumeGrade
+from mosaic_scheduler.domain.snapshot import Agent, Node, Team, Usage
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs a list is about; empty fields ask for all."""
+
+    states: frozenset[RunState] = frozenset()
+    team: str = ""
+    user: str = ""
+    worker: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxMessage:
+    """Something that must leave the service after the transaction that decided it."""
+
+    kind: str  #: ``ring`` or ``seal``
+    run_id: RunId
+    attempt: int
+    payload: Mapping[str, Any]
+    message_id: int = 0
+
+
+class LedgerTransaction(Protocol):
+    """Reads and writes that happen together or not at all."""
+
+    def run(self, run_id: RunId) -> RunEntry | None:
+        """Return the run, or None."""
+
+    def runs_like(self, prefix: str) -> list[RunEntry]:
+        """Return at most two runs whose id starts with *prefix*."""
+
+    def attempt(self, run_id: RunId, attempt: int) -> AttemptEntry | None:
+        """Return that attempt, or None."""
+
+    def attempts(self, run_id: RunId) -> list[AttemptEntry]:
+        """Return every attempt of the run, first one first."""
+
+    def history(self, run_id: RunId) -> list[HistoryEntry]:
+        """Return every change of the run, oldest first."""
+
+    def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[RunEntry]:
+        """Return runs, newest first, whose id is lower than *before* (empty = no bound)."""
+
+    def changed_since(self, revision: int) -> list[tuple[RunEntry, AttemptEntry | None]]:
+        """Return runs changed after *revision* with the attempt that counts, oldest change first."""
+
+    def active(self) -> list[tuple[RunEntry, AttemptEntry | None]]:
+        """Return every run that has not ended, with the attempt that counts."""
+
+    def overdue(self, now: datetime) -> list[AttemptEntry]:
+        """Return attempts that have not ended and whose lease is over."""
+
+    def unclaimed(self, admitted_before: datetime) -> list[AttemptEntry]:
+        """Return attempts that no agent has claimed since before that time."""
+
+    def held_by(self, agent_id: AgentId) -> list[AttemptEntry]:
+        """Return the attempts of an agent that have not ended."""
+
+    def count_queued(self, team: TeamName) -> Mapping[UserName, int]:
+        """Return how many runs of each user of *team* wait."""
+
+    def save_run(self, entry: RunEntry) -> RunEntry:
+        """Write the run with a new revision, and return it so."""
+
+    def save_attempt(self, entry: AttemptEntry) -> None:
+        """Write the attempt; its run must be saved in the same transaction."""
+
+    def add_history(self, entries: Iterable[HistoryEntry]) -> None:
+        """Append to the history."""
+
+    def send_later(self, message: OutboxMessage) -> OutboxMessage:
+        """Put *message* into the outbox, and return it with its id."""
+
+    def runs_of_key(self, team: TeamName, key: str) -> tuple[str, list[RunId]] | None:
+        """Return the request digest and the runs of an earlier submit with this idempotency key."""
+
+    def remember_key(self, team: TeamName, key: str, digest: str, run_ids: Sequence[RunId]) -> None:
+        """Keep what `runs_of_key` returns."""
+
+    def teams(self) -> list[Team]:
+        """Return every team."""
+
+    def save_team(self, team: Team) -> None:
+        """Write the team."""
+
+    def usage(self) -> Usage:
+        """Return decayed use as last written."""
+
+    def save_usage(self, usage: Usage) -> None:
+        """Write decayed use."""
+
+
+class Ledger(Protocol):
+    """The store of runs: the one truth, whatever the broker or an agent remembers."""
+
+    def read(self) -> AbstractContextManager[LedgerTransaction]:
+        """Open a transaction that only reads.
+
+        Raises:
+            DatabaseUnavailable: the database does not answer.
+
+        """
+
+    def write(self) -> AbstractContextManager[LedgerTransaction]:
+        """Open a transaction; writers follow one another, so revisions never pass each other.
+
+        Raises:
+            DatabaseUnavailable: nothing was kept.
+
+        """
+
+    def extend_leases(self, held: Collection[tuple[RunId, int]], until: datetime) -> None:
+        """Move the end of these leases; nothing else changes and nobody wakes."""
+
+    def outbox(self, limit: int) -> list[OutboxMessage]:
+        """Return messages not yet sent, oldest first."""
+
+    def sent(self, message_ids: Collection[int]) -> None:
+        """Forget messages that have left."""
+
+    def ping(self) -> None:
+        """Raise `DatabaseUnavailable` unless the database answers."""
+
+
+class Dispatcher(Protocol):
+    """Rings agents. Every call may come twice: the claim decides."""
+
+    def ring(self, queue: str, run_id: RunId, attempt: int) -> None:
+        """Ask the agent behind *queue* to look at the attempt.
+
+        Raises:
+            BrokerUnavailable: not confirmed; the next round rings again.
+
+        """
+
+
+class SealFeed(Protocol):
+    """Tells telemetry that a run has ended and how."""
+
+    def seal(self, payload: Mapping[str, Any]) -> None:
+        """Hand over the facts of an ended run; telling twice is harmless.
+
+        Raises:
+            Unavailable: not confirmed; it will be tried again.
+
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFacts:
+    """What the registry knows of a worker, as far as scheduling needs it."""
+
+    name: WorkerName
+    version: str
+    config_schema: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    resume_grade: ResumeGrade | None
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """The fleet as the registry last told it."""
+
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    agents: Mapping[AgentId, Agent] = field(default_factory=dict)
+    queues: Mapping[AgentId, str] = field(default_factory=dict)
+    #: SHA-256 of each agent's session token.
+    sessions: Mapping[AgentId, str] = field(default_factory=dict)
+    workers: Mapping[WorkerName, WorkerFacts] = field(default_factory=dict)
+    revision: int = -1
+
+
+class Fleet(Protocol):
+    """The registry, seen from here."""
+
+    def view(self) -> FleetView:
+        """Return the newest view without asking anybody."""
+
+    def refresh(self) -> FleetView:
+        """Ask the registry now.
+
+        Raises:
+            ServiceUnavailable: the registry does not answer.
+
+        """
+
+
+class Secrets(Protocol):
+    """Where secret values are; they pass through at the claim and are kept nowhere."""
+
+    def value(self, name: str) -> str | None:
+        """Return the secret called *name*, or None."""
+
+
+class Leadership(Protocol):
+    """Of several schedulers one plans."""
+
+    def holds(self) -> bool:
+        """Tell whether this process is the one that plans, trying to become it if nobody is."""
