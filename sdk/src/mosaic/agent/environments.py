@@ -1,0 +1,219 @@
+"""The environments of this machine: one venv per library, since libraries disagree.
+
+An environment is a directory ``<state>/workers/<name>``, a symbolic link to the venv that was
+finished last. A venv under construction has no link to it, so a half-made one never looks
+installed, and an upgrade that fails leaves the old one as it was.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from mosaic.agent.interpreters import dotted
+from mosaic.agent.recipes import Recipe
+from mosaic.agent.venvs import build_venv
+from mosaic.errors import NotFound, Refused, did_you_mean
+from mosaic.ids import new_run_id
+from mosaic.worker.probe import ProbeReport, probe
+
+#: Written last: a venv without it is not finished.
+_RECORD = "mosaic-environment.json"
+_CACHE = "mosaic-probe.json"
+_STORE = ".venvs"
+
+Progress = Callable[[str], None]
+
+
+class EnvironmentNotFound(NotFound):
+    """No environment has that name."""
+
+    code = "environment_not_found"
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        self.name = name
+        listing = ", ".join(known) or "none"
+        super().__init__(
+            f"no environment is called {name!r}{did_you_mean(name, known)} (installed: {listing})"
+        )
+
+
+class AlreadyInstalled(Refused):
+    """The environment exists; upgrading must be asked for."""
+
+    code = "already_installed"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name!r} is installed already; use --upgrade to make it anew")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A finished venv of one worker."""
+
+    name: str
+    path: Path
+    #: What it was made from: a directory or the name of a distribution.
+    source: str
+    python_version: str
+    size_mb: float
+    installed_at: str
+
+    @property
+    def python(self) -> Path:
+        """The interpreter to start the worker with."""
+        return self.path / "bin" / "python"
+
+
+def state_dir(env: Mapping[str, str] = os.environ) -> Path:
+    """Return where MOSAIC keeps its state: ``MOSAIC_HOME``, else ``~/.mosaic``."""
+    return Path(env.get("MOSAIC_HOME") or Path(env.get("HOME", "~")).expanduser() / ".mosaic")
+
+
+def installed_environments(state: Path) -> list[Environment]:
+    """Return every finished environment under *state*, by name."""
+    root = state / "workers"
+    links = sorted(root.iterdir()) if root.is_dir() else []
+    found = (_read(link) for link in links if not link.name.startswith("."))
+    return [environment for environment in found if environment is not None]
+
+
+def find_environment(name: str, state: Path) -> Environment:
+    """Return the environment called *name*.
+
+    Raises:
+        EnvironmentNotFound: there is none, or it is not finished.
+    """
+    installed = {environment.name: environment for environment in installed_environments(state)}
+    if name not in installed:
+        raise EnvironmentNotFound(name, sorted(installed))
+    return installed[name]
+
+
+def install(
+    recipe: Recipe, state: Path, *, upgrade: bool = False, progress: Progress = lambda _line: None
+) -> Environment:
+    """Make the environment *recipe* describes and return it; *progress* hears every line of the work.
+
+    With *upgrade*, the old venv stays on disk until the next upgrade, because runs may be using it.
+
+    Raises:
+        AlreadyInstalled: it exists and *upgrade* was not asked for.
+        PythonMissing: no Python here suits it.
+        WorkerBroken: a step of the making failed; nothing is changed.
+    """
+    root = state / "workers"
+    (root / _STORE).mkdir(parents=True, exist_ok=True)
+    with _locked(root / _STORE / f"{recipe.name}.lock"):
+        link = root / recipe.name
+        if _read(link) is not None and not upgrade:
+            raise AlreadyInstalled(recipe.name)
+        current = link.resolve() if link.exists() else None
+        _forget_others(root, recipe.name, keep=current)
+        venv = root / _STORE / f"{recipe.name}@{new_run_id()}"
+        try:
+            version = build_venv(venv, recipe, progress)
+            _record(venv, recipe, dotted(version))
+        except BaseException:
+            shutil.rmtree(venv, ignore_errors=True)
+            raise
+        _point(link, venv)
+        return find_environment(recipe.name, state)
+
+
+def remove(name: str, state: Path) -> None:
+    """Delete the environment *name*; runs that use it will fail.
+
+    Raises:
+        EnvironmentNotFound: there is none.
+    """
+    find_environment(name, state)
+    root = state / "workers"
+    with _locked(root / _STORE / f"{name}.lock"):
+        (root / name).unlink()
+        _forget_others(root, name, keep=None)
+
+
+def probe_environment(environment: Environment, *, timeout_s: float = 60.0) -> ProbeReport:
+    """Ask what workers live in *environment*; the answer is kept until something is installed there.
+
+    An answer that names a fault is never kept: what broke it may be gone by the next time.
+    """
+    key = _cache_key(environment)
+    kept = _read_json(environment.path / _CACHE)
+    if kept.get("key") == key:
+        return ProbeReport.from_dict(kept["report"])
+    report = probe(environment.python, timeout_s=timeout_s)
+    if not report.faults:
+        _write_json(environment.path / _CACHE, {"key": key, "report": report.to_dict()})
+    return report
+
+
+def _cache_key(environment: Environment) -> list[Any]:
+    packages = environment.path.glob("lib/python3*/site-packages")
+    return [str(environment.path.resolve()), *sorted(path.stat().st_mtime_ns for path in packages)]
+
+
+def _read(link: Path) -> Environment | None:
+    record = _read_json(link / _RECORD)
+    try:
+        return Environment(path=link, **record)
+    except TypeError:
+        return None
+
+
+def _record(venv: Path, recipe: Recipe, python_version: str) -> None:
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    made = Environment(recipe.name, venv, recipe.source, python_version, _size_mb(venv), now)
+    document = {key: value for key, value in asdict(made).items() if key != "path"}
+    _write_json(venv / _RECORD, document)
+
+
+def _point(link: Path, venv: Path) -> None:
+    unfinished = link.with_name(f".{link.name}.link")
+    unfinished.unlink(missing_ok=True)
+    unfinished.symlink_to(venv.relative_to(link.parent))
+    os.replace(unfinished, link)
+
+
+def _forget_others(root: Path, name: str, keep: Path | None) -> None:
+    ours = re.compile(re.escape(name) + r"@[0-9A-Z]{26}")
+    for venv in (root / _STORE).iterdir():
+        if ours.fullmatch(venv.name) and venv.resolve() != keep:
+            shutil.rmtree(venv, ignore_errors=True)
+
+
+def _size_mb(directory: Path) -> float:
+    files = (path.lstat().st_size for path in directory.rglob("*") if not path.is_dir())
+    return round(sum(files) / 1e6, 1)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _write_json(path: Path, document: Mapping[str, Any]) -> None:
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    os.replace(unfinished, path)

@@ -1,0 +1,167 @@
+"""``mosaic workers``: write, check, install and list the plug-ins of this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from mosaic.agent.environments import (
+    Environment,
+    find_environment,
+    install,
+    installed_environments,
+    probe_environment,
+    remove,
+    state_dir,
+)
+from mosaic.agent.recipes import find_recipe
+from mosaic.cli.scaffold.project import create_project, package_of
+from mosaic.errors import NotFound
+from mosaic.testing.conformance import CHECKS, check_worker
+from mosaic.testing.report import Check, Outcome, Report
+
+app = typer.Typer(no_args_is_help=True, help="Write, check, install and list workers.")
+
+_MARKS = {
+    Outcome.PASSED: "[green]passed[/]",
+    Outcome.FAILED: "[bold red]failed[/]",
+    Outcome.NOT_APPLICABLE: "[dim]not applicable[/]",
+}
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+
+
+@app.command("new")
+def new_worker(
+    name: Annotated[str, typer.Argument(help="Name of the worker, e.g. my-lib.")],
+    parent: Annotated[Path, typer.Option("--dir", help="Where to make the project directory.")] = Path(),
+) -> None:
+    """Write a small worker project that passes every check as it comes."""
+    project = create_project(name, parent)
+    out = Console()
+    out.print(f"[green]✓[/] {escape(str(project))} is written. Next:", highlight=False)
+    out.print(f"    pip install -e {escape(str(project))}", highlight=False)
+    out.print(f"    mosaic workers check {name}", highlight=False)
+    out.print(f"then put your library into {package_of(name)}/runtime.py", highlight=False)
+
+
+@app.command("check")
+def check(
+    package: Annotated[str, typer.Argument(help="Worker, package or distribution to check.")],
+    python: Annotated[str | None, typer.Option(help="Interpreter of the environment it lives in.")] = None,
+    config: Annotated[Path | None, typer.Option(help="JSON file with the config of the short run.")] = None,
+    timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds each run may take.")] = 120.0,
+    as_json: AsJson = False,
+) -> None:
+    """Run a worker about fifteen times and say which promises of the contract it keeps.
+
+    Exit code 0: every check passed or does not apply. 1: some check failed.
+    """
+    chosen = json.loads(config.read_text(encoding="utf-8")) if config else None
+    with _progress(len(CHECKS), quiet=as_json) as on_check:
+        report = check_worker(
+            package,
+            python=python or _home_of(package),
+            config=chosen,
+            timeout_s=timeout_s,
+            on_check=on_check,
+        )
+    if as_json:
+        print(json.dumps(report.to_dict(), indent=2))
+    else:
+        _print_report(report)
+    raise typer.Exit(0 if report.is_conformant else 1)
+
+
+@app.command("list")
+def list_workers(as_json: AsJson = False) -> None:
+    """List the workers of this environment and of every installed one, the broken ones with the reason."""
+    rows = [row for environment in _environments() for row in _rows(environment)]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        _print_rows(rows)
+
+
+@app.command("install")
+def install_worker(
+    name: Annotated[str, typer.Argument(help="Image of this checkout, project directory, or distribution.")],
+    label: Annotated[str | None, typer.Option("--name", help="Name of the environment.")] = None,
+    upgrade: Annotated[bool, typer.Option("--upgrade", help="Make it anew if it exists.")] = False,
+) -> None:
+    """Make the environment of a worker: a venv of its own, from its lock where it has one."""
+    recipe = find_recipe(name, start=Path(), label=label)
+    console = Console(stderr=True)
+    with console.status(f"installing {escape(recipe.name)}") as status:
+
+        def show(line: str) -> None:
+            status.update(f"installing {escape(recipe.name)} [dim]{escape(line.strip()[:100])}[/]")
+
+        environment = install(recipe, state_dir(), upgrade=upgrade, progress=show)
+    Console().print(
+        f"[green]✓[/] {escape(environment.name)}: Python {environment.python_version}, "
+        f"{environment.size_mb:.0f} MB in {escape(str(environment.path))}",
+        highlight=False,
+    )
+
+
+@app.command("remove")
+def remove_worker(name: Annotated[str, typer.Argument(help="Name of the environment.")]) -> None:
+    """Delete the environment of a worker."""
+    remove(name, state_dir())
+    Console().print(f"[green]✓[/] {escape(name)} is removed", highlight=False)
+
+
+def _home_of(package: str) -> str:
+    """Return the interpreter of the environment called *package*, or this one."""
+    try:
+        return str(find_environment(package, state_dir()).python)
+    except NotFound:
+        return sys.executable
+
+
+@contextmanager
+def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[Check], None]]:
+    if quiet:
+        yield lambda _check: None
+        return
+    done = 0
+    with Console(stderr=True).status(f"checking (0/{total})") as status:
+
+        def show(check: Check) -> None:
+            nonlocal done
+            done += 1
+            status.update(f"checking ({done}/{total}) {check.name}: {check.outcome.value}")
+
+        yield show
+
+
+def _print_report(report: Report) -> None:
+    out = Console()
+    table = Table("check", "outcome", "what was seen", "s", title=f"{report.worker} ({' '.join(report.launch)})")
+    table.columns[2].overflow = "fold"
+    for check in report.checks:
+        table.add_row(check.name, _MARKS[check.outcome], escape(check.sentence), f"{check.seconds:.1f}")
+    out.print(table)
+    for note in report.notes:
+        out.print(f"[dim]note: {escape(note)}[/]", highlight=False)
+    for failure in report.failures:
+        out.print(f"[red]✗[/] {failure.name}: {escape(failure.sentence)}", highlight=False, soft_wrap=True)
+    if report.is_conformant:
+        passed = sum(check.outcome is Outcome.PASSED for check in report.checks)
+        out.print(f"[green]✓[/] {passed} checks passed, none failed")
+
+
+def _environments() -> Iterator[Environment | None]:
+    """Yield None for the environment this command runs in, then every installed one."""
+    yield None
+    yield from installed_environments(state_dir())

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import compileall
+from pathlib import Path
+
+import pytest
+
+from mosaic.cli.scaffold.project import DirectoryTaken, create_project
+from mosaic.errors import BadInput
+
+
+def test_a_project_has_a_package_an_entry_point_and_a_test(tmp_path: Path) -> None:
+    project = create_project("my-lib", tmp_path)
+
+    written = sorted(str(path.relative_to(project)) for path in project.rglob("*") if path.is_file())
+    assert [
+        "README.md",
+        "mosaic_my_lib/__init__.py",
+        "mosaic_my_lib/__main__.py",
+        "mosaic_my_lib/config.py",
+        "mosaic_my_lib/corridor.py",
+        "mosaic_my_lib/runtime.py",
+        "pyproject.toml",
+        "tests/test_conformance.py",
+    ] == written
+    assert 'my-lib = "mosaic_my_lib:get_worker_metadata"' in (project / "pyproject.toml").read_text()
+
+
+def test_every_file_of_a_project_is_python_without_a_placeholder_left(tmp_path: Path) -> None:
+    project = create_project("my-lib", tmp_path)
+
+    assert compileall.compile_dir(project, quiet=2)
+    assert not [path for path in project.rglob("*.*") if path.suffix != ".pyc" and "$" in path.read_text()]
+
+
+@pytest.mark.parametrize("name", ["My-Lib", "my_lib", "-lib", "lib-", "my--lib", "3d", "", "a/b", "..", "é"])
+def test_a_name_that_cannot_name_a_worker_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="must be lower-case letters and digits"):
+        create_project(name, tmp_path)
+
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_refused_name_comes_with_one_that_would_do(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="e.g. 'my-lib'"):
+        create_project("My_Lib", tmp_path)
+
+
+def test_all_faults_of_a_name_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as refused:
+        create_project("X" * 50, tmp_path)
+
+    assert 2 == len(refused.value.faults)
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "my-lib").mkdir()
+    (tmp_path / "my-lib" / "work.py").write_text("precious")
+
+    with pytest.raises(DirectoryTaken, match="exists already"):
+        create_project("my-lib", tmp_path)
+
+    assert ["work.py"] == [path.name for path in (tmp_path / "my-lib").iterdir()]
+
+
+def test_missing_parents_are_made(tmp_path: Path) -> None:
+    assert (create_project("my-lib", tmp_path / "a" / "b") / "README.md").is_file()
