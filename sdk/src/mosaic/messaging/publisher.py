@@ -165,6 +165,7 @@ class _Link:
             self._connection.ioloop.start()
         finally:
             self._fail_everything()
+            self._connection.ioloop.close()
 
     def send(self, batch: _Batch) -> None:
         """Hand *batch* to the connection's thread; a closed connection settles nothing of it."""

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pika
+import pytest
+from mosaic.errors import BrokerUnavailable, DatabaseUnavailable
+from mosaic.messaging.consumer import DONE, Delivery, Handler, Settlement, Verdict, consume
+from mosaic.messaging.publisher import Message, Publisher
+from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, event_queue, event_topology
+
+pytestmark = pytest.mark.integration
+
+TOPOLOGY = event_topology(2)
+
+
+def a_message(body: bytes, key: str = "shard.0") -> Message:
+    return Message(EVENTS, key, body)
+
+
+@contextmanager
+def publishing(url: str) -> Iterator[Publisher]:
+    publisher = Publisher(url, TOPOLOGY)
+    try:
+        yield publisher
+    finally:
+        publisher.close()
+
+
+@contextmanager
+def consuming(url: str, handler: Handler) -> Iterator[None]:
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=consume,
+        args=(url, TOPOLOGY, event_queue(TOPOLOGY, 0), handler),
+        kwargs={"prefetch": 8, "stop": stop},
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+class Recorder:
+    """A handler that notes what it was given and answers as told; by default everything is done."""
+
+    def __init__(self, *answers: Settlement | Exception) -> None:
+        self.bodies: list[bytes] = []
+        self._answers = list(answers)
+        self._changed = threading.Condition()
+
+    def __call__(self, deliveries: Sequence[Delivery]) -> Sequence[Settlement]:
+        with self._changed:
+            self.bodies += [delivery.body for delivery in deliveries]
+            self._changed.notify_all()
+            answer = self._answers.pop(0) if self._answers else DONE
+        if isinstance(answer, Exception):
+            raise answer
+        return [answer] * len(deliveries)
+
+    def wait_for(self, count: int) -> list[bytes]:
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.bodies) >= count, 15), self.bodies
+            return list(self.bodies)
+
+
+def ready_count(url: str, queue: str) -> int:
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    try:
+        return int(connection.channel().queue_declare(queue, passive=True).method.message_count)
+    finally:
+        connection.close()
+
+
+def take(url: str, queue: str) -> tuple[bytes, dict[str, object]]:
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    try:
+        for _ in range(50):
+            method, properties, body = connection.channel().basic_get(queue, auto_ack=True)
+            if method is not None:
+                return body, properties.headers
+            connection.sleep(0.1)
+        raise AssertionError(f"nothing arrived in {queue}")
+    finally:
+        connection.close()
+
+
+def test_what_is_confirmed_arrives_in_order(rabbitmq_url: str) -> None:
+    recorder = Recorder()
+    bodies = [b"%d" % number for number in range(100)]
+
+    with publishing(rabbitmq_url) as publisher, consuming(rabbitmq_url, recorder):
+        confirmed = publisher.publish([a_message(body) for body in bodies])
+
+        assert list(range(100)) == confirmed
+        assert bodies == recorder.wait_for(100)
+
+    assert ready_count(rabbitmq_url, f"{EVENTS}.0") == 0
+
+
+def test_a_message_no_queue_wants_is_not_confirmed(rabbitmq_url: str) -> None:
+    with publishing(rabbitmq_url) as publisher:
+        confirmed = publisher.publish([a_message(b"lost", "nowhere"), a_message(b"kept")])
+
+    assert [1] == confirmed
+
+
+def test_a_full_queue_refuses_and_says_so(rabbitmq_url: str) -> None:
+    small = event_topology(2, max_shard_bytes=100_000)
+    publisher = Publisher(rabbitmq_url, small)
+    try:
+        answers = [publisher.publish([a_message(b"x" * 60_000)]) for _ in range(12)]
+    finally:
+        publisher.close()
+
+    assert [0] in answers
+    assert [] in answers
+
+
+def test_no_broker_is_one_kind_of_error() -> None:
+    with (
+        publishing("amqp://guest:guest@127.0.0.1:1/") as publisher,
+        pytest.raises(BrokerUnavailable, match="cannot be reached"),
+    ):
+        publisher.publish([a_message(b"x")], timeout_s=0.5)
+
+
+def test_what_the_handler_wants_later_comes_again_and_is_not_lost(rabbitmq_url: str) -> None:
+    recorder = Recorder(Settlement(Verdict.LATER), DatabaseUnavailable())
+
+    with publishing(rabbitmq_url) as publisher, consuming(rabbitmq_url, recorder):
+        publisher.publish([a_message(b"again")])
+
+        assert [b"again"] * 3 == recorder.wait_for(3)
+
+    assert ready_count(rabbitmq_url, f"{EVENTS}.0") == 0
+
+
+def test_what_can_never_be_used_is_dead_lettered_with_the_reason(rabbitmq_url: str) -> None:
+    recorder = Recorder(Settlement(Verdict.NEVER, "not a frame"))
+
+    with publishing(rabbitmq_url) as publisher, consuming(rabbitmq_url, recorder):
+        publisher.publish([a_message(b"rubbish")])
+        body, headers = take(rabbitmq_url, DEAD_EVENTS)
+
+    assert body == b"rubbish"
+    assert headers["reason"] == "not a frame"
+    assert headers["queue"] == f"{EVENTS}.0"
+
+
+def test_a_message_that_breaks_its_handler_does_not_take_others_with_it(rabbitmq_url: str) -> None:
+    stored: list[bytes] = []
+
+    def handler(deliveries: Sequence[Delivery]) -> Sequence[Settlement]:
+        if any(delivery.body == b"poison" for delivery in deliveries):
+            raise ZeroDivisionError("boom")
+        stored.extend(delivery.body for delivery in deliveries)
+        return [DONE] * len(deliveries)
+
+    with publishing(rabbitmq_url) as publisher:
+        publisher.publish([a_message(b"before"), a_message(b"poison"), a_message(b"after")])
+        with consuming(rabbitmq_url, handler):
+            body, headers = take(rabbitmq_url, DEAD_EVENTS)
+
+    assert [b"before", b"after"] == stored
+    assert body == b"poison"
+    assert "failed 5 times, last with ZeroDivisionError: boom" in str(headers["reason"])
+
+
+def test_what_is_unsettled_at_stop_goes_back_to_the_queue(rabbitmq_url: str) -> None:
+    recorder = Recorder(*[Settlement(Verdict.LATER)] * 1000)
+
+    with publishing(rabbitmq_url) as publisher:
+        publisher.publish([a_message(b"waits")])
+        with consuming(rabbitmq_url, recorder):
+            recorder.wait_for(1)
+        patient = Recorder()
+        with consuming(rabbitmq_url, patient):
+            patient.wait_for(1)
+
+    assert [b"waits"] == patient.bodies
