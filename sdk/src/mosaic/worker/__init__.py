@@ -6,7 +6,7 @@ environment belongs to its library alone.
 
 from __future__ import annotations
 
-from mosaic.worker.command import WorkerCLI
+from mosaic.worker.command import WorkerCLI, run_worker
 from mosaic.worker.config import extract_worker_config, load_worker_config_from_file
 from mosaic.worker.discovery import (
     WORKER_ENTRY_POINT_GROUP,
@@ -54,5 +54,6 @@ __all__ = [
     "discover_workers",
     "extract_worker_config",
     "load_worker_config_from_file",
+    "run_worker",
     "validate_config",
 ]

@@ -1,16 +1,39 @@
-"""The command line every worker shares."""
+"""The command line every worker shares, and the whole ``main`` of a well-behaved one.
+
+========  ===============================================================================
+exit      meaning
+========  ===============================================================================
+0         completed, dry run passed, or ended early by its own decision
+1         crashed: ``run_failed`` says why, the traceback is on stderr
+2         bad input: one message on stderr, nothing was written
+130, 143  ended by SIGINT or SIGTERM; ``run_cancelled`` was emitted
+========  ===============================================================================
+
+What a launcher wants beyond ``--config`` it says by environment: ``MOSAIC_RUN_DIR`` (where files
+go, default the working directory), ``MOSAIC_RESUME_FROM`` (a checkpoint to go on from) and
+``MOSAIC_HEARTBEAT_S`` (seconds between signs of life, default 10, 0 for none).
+"""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import logging
+import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from mosaic.errors import BadInput
 from mosaic.worker.config import load_strictly
+from mosaic.worker.emitter import TelemetryEmitter
+from mosaic.worker.plain import plain, to_json
+from mosaic.worker.session import EXIT_BAD_INPUT, EXIT_OK, Session
 
 ConfigT = TypeVar("ConfigT")
+
+DEFAULT_HEARTBEAT_S = 10.0
 
 
 class WorkerCLI:
@@ -49,5 +72,122 @@ class WorkerCLI:
             FileNotFoundError: there is no such file.
             TypeError: *config_class* has no ``from_dict``.
             ValueError: anything else; all faults are listed.
+
         """
         return load_strictly(Path(config_path), config_class)
+
+
+def run_worker(
+    config_class: type[Any],
+    runtime_class: Callable[..., Any],
+    argv: Sequence[str] | None = None,
+    *,
+    worker_type: str | None = None,
+) -> int:
+    """Be the ``main`` of a worker: read the command line and the configuration, run, return the exit code.
+
+    *runtime_class* is called with the configuration, and with ``emitter=`` and ``dry_run=`` where it
+    takes them. What it does not tell of its life cycle is told for it, its summary becomes
+    ``analytics.json`` unless it wrote one, and the optional protocols are honoured: SIGTERM and SIGINT
+    reach ``request_stop``, SIGTSTP and SIGCONT ``request_pause``, ``MOSAIC_RESUME_FROM`` ``resume_from``.
+
+    Raises:
+        SystemExit: the command line asked for help (0) or cannot be used (2).
+
+    """
+    parser = _parser_for(runtime_class)
+    options = parser.parse_args(argv)
+    WorkerCLI.setup_logging(options.verbose)
+    try:
+        config = load_strictly(options.config, config_class, _overrides(options, config_class))
+        heartbeat_s, checkpoint = _heartbeat_s(os.environ), _checkpoint(os.environ)
+    except BadInput as error:
+        sys.stderr.write(f"{parser.prog}: {error}\n")
+        return EXIT_BAD_INPUT
+    if options.dry_run and not _takes(runtime_class, "dry_run"):
+        return _show_plan(config, options)
+    run_dir = Path(os.environ.get("MOSAIC_RUN_DIR") or ".")
+    session = Session(
+        config, worker_type or _package_of(runtime_class), run_dir=run_dir, heartbeat_s=heartbeat_s
+    )
+    code = session.execute(lambda: _build(runtime_class, config, session.emitter, options), checkpoint)
+    if options.emit_summary:
+        _print_json({"summary": session.summary})
+    return code
+
+
+def _parser_for(runtime_class: Callable[..., Any]) -> argparse.ArgumentParser:
+    package = _package_of(runtime_class)
+    description = inspect.getdoc(runtime_class) or f"Run the worker {package}."
+    parser = WorkerCLI.create_base_parser(package, description.partition("\n")[0])
+    parser.allow_abbrev = False
+    parser.add_argument("--emit-summary", action="store_true", help="print the summary as JSON at the end")
+    if hasattr(runtime_class, "run_interactive"):
+        parser.add_argument(
+            "--interactive", action="store_true", help="take commands from stdin instead of training"
+        )
+    return parser
+
+
+def _package_of(runtime_class: Callable[..., Any]) -> str:
+    package = runtime_class.__module__.partition(".")[0]
+    return package if package != "__main__" else Path(sys.argv[0]).stem
+
+
+def _overrides(options: argparse.Namespace, config_class: type[Any]) -> Mapping[str, Any]:
+    known = getattr(config_class, "__dataclass_fields__", {})
+    return {"worker_id": options.worker_id} if options.worker_id and "worker_id" in known else {}
+
+
+def _heartbeat_s(environment: Mapping[str, str]) -> float:
+    given = environment.get("MOSAIC_HEARTBEAT_S") or str(DEFAULT_HEARTBEAT_S)
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise BadInput("MOSAIC_HEARTBEAT_S", [f"must be a number of seconds, 0 or more, is {given!r}"])
+    return seconds
+
+
+def _checkpoint(environment: Mapping[str, str]) -> Path | None:
+    given = environment.get("MOSAIC_RESUME_FROM")
+    if not given:
+        return None
+    if not Path(given).exists():
+        raise BadInput("MOSAIC_RESUME_FROM", [f"there is no checkpoint at {given}"])
+    return Path(given)
+
+
+def _takes(runtime_class: Callable[..., Any], parameter: str) -> bool:
+    try:
+        return parameter in inspect.signature(runtime_class).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _build(
+    runtime_class: Callable[..., Any], config: Any, emitter: TelemetryEmitter, options: argparse.Namespace
+) -> Any:
+    offered = {"emitter": emitter, "dry_run": options.dry_run}
+    runtime = runtime_class(
+        config, **{name: value for name, value in offered.items() if _takes(runtime_class, name)}
+    )
+    if getattr(options, "interactive", False):
+        runtime.run = runtime.run_interactive
+    return runtime
+
+
+def _show_plan(config: Any, options: argparse.Namespace) -> int:
+    """Answer a dry run for a runtime that knows none: the configuration is good, and this is it."""
+    if options.emit_summary:
+        _print_json({"summary": {"status": "dry-run", "config": plain(config.to_dict())}})
+    else:
+        sys.stderr.write(f"{options.config}: the configuration can be used\n")
+    return EXIT_OK
+
+
+def _print_json(document: Mapping[str, Any]) -> None:
+    # Without a discriminator the line is log text to whoever reads the telemetry.
+    sys.stdout.write(f"{to_json(document)}\n")
+    sys.stdout.flush()

@@ -81,6 +81,7 @@ def load_worker_config_from_file(path: Path, config_class: type[ConfigT]) -> Con
         ConfigNotJson: it is not JSON (a ``json.JSONDecodeError``).
         ConfigClassInvalid: *config_class* has no ``from_dict`` (a ``TypeError``).
         ConfigInvalid: ``from_dict`` refused it (a ``ValueError``, and of the type it raised).
+
     """
     data = read_config_data(path)
     return _build(data, config_class, str(path), ())
@@ -103,6 +104,7 @@ def read_config_data(path: Path) -> dict[str, Any]:
 
     Raises:
         ConfigFileMissing, ConfigFileUnreadable, ConfigNotJson, ConfigInvalid: as above.
+
     """
     payload = _read_json(Path(path))
     data: object = extract_worker_config(payload)

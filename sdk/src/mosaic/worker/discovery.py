@@ -104,6 +104,7 @@ def load_worker(entry_point: EntryPoint) -> DiscoveredWorker:
     Raises:
         WorkerBroken: what it returned is not the pair the contract asks for.
         Exception: whatever the package raised.
+
     """
     answer = entry_point.load()()
     metadata, capabilities = _checked_answer(entry_point.name, answer)

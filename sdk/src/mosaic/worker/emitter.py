@@ -227,9 +227,13 @@ class TelemetryEmitter:
         exc_info: Any = None,
     ) -> None:
         event = kind.value
-        self._writer.write(self._line(event, payload))
+        line = self._line(event, payload)
+        if kind is LifecycleEventType.RUN_STARTED:
+            self._writer.start(self._run_id, line)
+        else:
+            self._writer.write(line)
         self._writer.seen.add((self._run_id, event))
-        if event == "heartbeat":
+        if kind is LifecycleEventType.HEARTBEAT:
             self._writer.accepted -= 1
         if constant and self._logger:
             self._log_constant(constant, payload, exc_info)

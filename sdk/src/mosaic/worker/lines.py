@@ -22,7 +22,7 @@ import os
 import sys
 import threading
 import weakref
-from typing import TextIO
+from typing import Protocol, TextIO
 
 #: What POSIX promises to write to a pipe in one piece on Linux; smaller elsewhere is rare.
 BLOCK_BYTES = 4096
@@ -32,6 +32,16 @@ LINGER_S = 0.05
 _writers: weakref.WeakValueDictionary[int, LineWriter] = weakref.WeakValueDictionary()
 _fork_handlers_registered = False
 _held_during_fork: list[LineWriter] = []
+
+
+class Prologue(Protocol):
+    """What must stand in the stream before, or right after, the start of a run."""
+
+    def announce(self) -> None:
+        """Say that the run has started, because something else is about to be said."""
+
+    def follow(self) -> None:
+        """Say what comes after the start that the runtime itself has just announced."""
 
 
 class LineWriter:
@@ -45,11 +55,14 @@ class LineWriter:
         self.lost = 0
         #: (run id, event) of each lifecycle line written so far.
         self.seen: set[tuple[str, str]] = set()
+        #: Called once, before the first line, unless that line is the start of the run itself.
+        self.prologue: Prologue | None = None
         #: Lines other than heartbeats accepted so far: what tells a busy worker from a stuck one.
         self.accepted = 0
         self._pending: list[str] = []
         self._pending_bytes = 0
         self._draining = False
+        self._announced = False
         self._gone = False
         self._arrived = threading.Event()
         self._stopped = threading.Event()
@@ -61,6 +74,8 @@ class LineWriter:
     def put(self, line: str) -> None:
         """Accept *line*, which ends in a newline, and let it wait for others."""
         with self.lock:
+            if self.prologue is not None:
+                self._announce()
             self.accepted += 1
             if not self.buffered:
                 self._pending.append(line)
@@ -76,11 +91,28 @@ class LineWriter:
     def write(self, line: str) -> None:
         """Write *line* now, after everything that waits."""
         with self.lock:
+            if self.prologue is not None:
+                self._announce()
             self.accepted += 1
             if self._pending and self._pending_bytes + len(line) > BLOCK_BYTES:
                 self._drain()
             self._pending.append(line)
             self._drain()
+
+    def start(self, run_id: str, line: str) -> None:
+        """Write the line that starts *run_id*, unless it was announced already."""
+        with self.lock:
+            if (run_id, "run_started") in self.seen and self._announced:
+                return
+            prologue, self.prologue = self.prologue, None
+            self.write(line)
+            if prologue is not None:
+                prologue.follow()
+
+    def open(self) -> None:
+        """Let the prologue speak now if nothing has been said yet."""
+        with self.lock:
+            self._announce()
 
     def flush(self) -> None:
         """Write everything that waits."""
@@ -98,6 +130,12 @@ class LineWriter:
             self._thread = None
             self.buffered = False
             self._drain()
+
+    def _announce(self) -> None:
+        prologue, self.prologue = self.prologue, None
+        if prologue is not None:
+            prologue.announce()
+            self._announced = True
 
     def _drain(self) -> None:
         # A signal handler may have interrupted a drain of this very thread: that one will

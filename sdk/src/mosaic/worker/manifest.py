@@ -108,6 +108,7 @@ class WorkerAnalyticsManifest:
 
         Raises:
             OSError: the file cannot be written; what stood there before is untouched.
+
         """
         text = json.dumps(plain(self.to_dict()), indent=2, allow_nan=False)
         write_atomically(Path(path), text)
@@ -120,6 +121,7 @@ class WorkerAnalyticsManifest:
             FileNotFoundError: there is no such file.
             ManifestInvalid: it is not JSON, or not a manifest; a ``ValueError`` too, and a
                 ``KeyError`` when a required field is missing.
+
         """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -154,6 +156,7 @@ def write_atomically(path: Path, text: str) -> None:
 
     Raises:
         OSError: it could not be written; nothing of it is left behind.
+
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
