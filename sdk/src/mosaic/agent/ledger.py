@@ -1,0 +1,152 @@
+"""What an agent must remember across its own death: one directory per attempt.
+
+::
+
+    <root>/<run_id>.<attempt>/
+        attempt.json        the launch without its secrets, and the mark of its processes (mode 0600)
+        process.json        the child, once it was started
+        spool/              its lines, until they are confirmed
+        report.json         its terminal report, until it is acknowledged
+        acknowledged.json   the same report afterwards; the directory goes when the spool is empty too
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from mosaic.agent.ports import GpuShare, Launch, Report
+from mosaic.ids import RunId
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An attempt as it stands in the ledger."""
+
+    launch: Launch
+    mark: str
+    #: The session of the child, None when it was never started.
+    session: int | None = None
+
+
+@dataclass(frozen=True)
+class Farewell:
+    """A terminal report together with the lines that close the stream.
+
+    It is saved before the lines are appended: whatever dies in between, both can be finished.
+    """
+
+    report: Report
+    closing: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True)
+class AttemptHome:
+    """The directory of one attempt."""
+
+    path: Path
+
+    @property
+    def spool(self) -> Path:
+        """Where its lines wait."""
+        return self.path / "spool"
+
+    def save_entry(self, launch: Launch, mark: str) -> None:
+        """Remember what is about to be started; secrets are left out."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        _write(self.path / "attempt.json", {"launch": asdict(replace(launch, secrets={})), "mark": mark})
+
+    def save_process(self, pid: int) -> None:
+        """Remember the child that was started."""
+        _write(self.path / "process.json", {"pid": pid})
+
+    def entry(self) -> Entry | None:
+        """Return what was saved, None when it cannot be read: nothing was started then."""
+        saved = _read(self.path / "attempt.json")
+        if saved is None:
+            return None
+        process = _read(self.path / "process.json") or {}
+        return Entry(_launch(saved["launch"]), saved["mark"], process.get("pid"))
+
+    def save_farewell(self, farewell: Farewell) -> None:
+        """Remember how the attempt ended until the scheduler knows."""
+        report = asdict(farewell.report)
+        moment = farewell.report.checkpoint_at
+        report["checkpoint_at"] = moment.isoformat() if moment else None
+        closing = [line.decode("utf-8", "surrogateescape") for line in farewell.closing]
+        _write(self.path / "report.json", {"report": report, "closing": closing})
+
+    def farewell(self) -> Farewell | None:
+        """Return how the attempt ended, None when it had not."""
+        saved = _read(self.path / "report.json") or _read(self.path / "acknowledged.json")
+        if saved is None:
+            return None
+        report = dict(saved["report"])
+        moment = report["checkpoint_at"]
+        report["checkpoint_at"] = datetime.fromisoformat(moment) if moment else None
+        return Farewell(
+            Report(**report), tuple(line.encode("utf-8", "surrogateescape") for line in saved["closing"])
+        )
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether the scheduler knows how the attempt ended."""
+        return (self.path / "acknowledged.json").exists()
+
+    def acknowledge(self) -> None:
+        """Note that the scheduler knows, or does not care."""
+        if (self.path / "report.json").exists():
+            os.replace(self.path / "report.json", self.path / "acknowledged.json")
+        elif self.path.exists():
+            _write(self.path / "acknowledged.json", {})
+
+    def remove(self) -> None:
+        """Forget the attempt."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Ledger:
+    """All attempts this agent has not finished with."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        root.mkdir(parents=True, exist_ok=True)
+
+    def home(self, run_id: str, attempt: int) -> AttemptHome:
+        """Return where the attempt is remembered, whether it is or not."""
+        return AttemptHome(self._root / f"{run_id}.{attempt}")
+
+    def homes(self) -> Iterator[AttemptHome]:
+        """Yield every attempt that is remembered."""
+        for path in sorted(self._root.iterdir()):
+            if path.is_dir():
+                yield AttemptHome(path)
+
+
+def _launch(saved: Mapping[str, Any]) -> Launch:
+    known = {field.name for field in fields(Launch)}
+    values = {name: value for name, value in saved.items() if name in known}
+    gpus = tuple(GpuShare(**share) for share in values.pop("gpus", ()))
+    return Launch(**{**values, "run_id": RunId(values["run_id"]), "gpus": gpus})
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    draft = path.with_suffix(".draft")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+        json.dump(content, file)
+    os.replace(draft, path)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None

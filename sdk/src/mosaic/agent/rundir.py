@@ -1,0 +1,100 @@
+"""Where a worker works: its run directory, its config file and its environment."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mosaic.agent.ports import Launch
+from mosaic.errors import BadInput
+
+#: What a child may inherit from the agent. Everything else, tokens above all, stays here.
+INHERITED = frozenset(
+    {"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "REQUESTS_CA_BUNDLE", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
+)
+INHERITED_PREFIXES = ("LC_", "SSL_CERT_", "NVIDIA_")
+
+#: Libraries that would otherwise start one thread per core of the machine, whatever the lease says.
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCH_NUM_THREADS")
+
+_FOLDERS = ("config", "checkpoints", "tensorboard", "logs", "videos")
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """The directory that all attempts of a run share."""
+
+    path: Path
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where checkpoints go."""
+        return self.path / "checkpoints"
+
+    def relative(self, path: str) -> str:
+        """Return *path* relative to this directory; a path outside stays as it is."""
+        whole = self.path / path
+        return str(whole.relative_to(self.path)) if whole.is_relative_to(self.path) else path
+
+
+def prepare(runs_root: Path, launch: Launch) -> tuple[RunDirectory, Path]:
+    """Make the run directory and write the config file of this attempt; return both.
+
+    The file is the worker's config as a flat object with ``run_id`` and ``seed`` in it: the one form that
+    every worker reads.
+
+    Raises:
+        BadInput: the config is not a JSON object.
+        OSError: the directory cannot be made or written.
+
+    """
+    directory = RunDirectory(runs_root / launch.run_id)
+    for name in _FOLDERS:
+        (directory.path / name).mkdir(parents=True, exist_ok=True)
+    path = directory.path / "config" / f"attempt-{launch.attempt}.json"
+    path.write_text(json.dumps(_config(launch), indent=2), encoding="utf-8")
+    return directory, path
+
+
+def child_environment(
+    inherited: Mapping[str, str], launch: Launch, directory: RunDirectory, *, heartbeat_s: float
+) -> dict[str, str]:
+    """Return the whole environment of a child: an allow-list of ours, what the run asks for, its secrets."""
+    threads = str(max(1, math.floor(launch.cpus)))
+    environment = {name: value for name, value in inherited.items() if _may_inherit(name)}
+    environment |= dict.fromkeys(_THREAD_VARIABLES, threads)
+    environment |= launch.environment
+    environment |= launch.secrets
+    environment |= {
+        "PYTHONUNBUFFERED": "1",
+        "CUDA_VISIBLE_DEVICES": ",".join(share.gpu_id for share in launch.gpus),
+        "MOSAIC_RUN_ID": launch.run_id,
+        "MOSAIC_ATTEMPT": str(launch.attempt),
+        "MOSAIC_RUN_DIR": str(directory.path),
+        "MOSAIC_CHECKPOINT_DIR": str(directory.checkpoints),
+        "MOSAIC_HEARTBEAT_S": f"{heartbeat_s:g}",
+    }
+    if launch.resume_from:
+        environment["MOSAIC_RESUME_FROM"] = os.path.join(directory.path, launch.resume_from)
+    return environment
+
+
+def _config(launch: Launch) -> dict[str, object]:
+    try:
+        config = json.loads(launch.config_json or "{}")
+    except ValueError as error:
+        raise BadInput(f"config of run {launch.run_id}", [f"it is not JSON: {error}"]) from error
+    if not isinstance(config, dict):
+        raise BadInput(f"config of run {launch.run_id}", ["it is not a JSON object"])
+    config["run_id"] = launch.run_id
+    if launch.seed is not None:
+        config["seed"] = launch.seed
+    return config
+
+
+def _may_inherit(name: str) -> bool:
+    return name in INHERITED or name.startswith(INHERITED_PREFIXES)
