@@ -12,9 +12,10 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import EntryPoint, PackageNotFoundError, version
 from pathlib import Path
@@ -70,19 +71,34 @@ def probe(python: str | Path, timeout_s: float = 60.0) -> ProbeReport:
     """
     command = [str(python), "-m", "mosaic.worker.probe"]
     try:
-        finished = subprocess.run(
-            command, capture_output=True, timeout=timeout_s, stdin=subprocess.DEVNULL, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return ProbeReport(
-            str(python), faults=(f"no answer within {timeout_s:g} s; a worker hangs when imported",)
+        # A session of its own, so that what a worker started while hanging can be ended with it.
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
     except OSError as error:
         return ProbeReport(str(python), faults=(f"cannot be started: {error.strerror or error}",))
-    document = _last_document(finished.stdout)
+    try:
+        output, errors = child.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        _end(child)
+        fault = f"no answer within {timeout_s:g} s; a worker hangs when imported"
+        return ProbeReport(str(python), faults=(fault,))
+    document = _last_document(output)
     if document is None:
-        return ProbeReport(str(python), faults=(_why_silent(finished.returncode, finished.stderr),))
+        return ProbeReport(str(python), faults=(_why_silent(child.returncode, errors),))
     return _report_from(document, str(python))
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    for pipe in (child.stdout, child.stderr):
+        if pipe is not None:
+            pipe.close()
 
 
 def describe_environment() -> dict[str, Any]:
@@ -194,20 +210,21 @@ def _report_from(document: Mapping[str, Any], python: str) -> ProbeReport:
 
 
 def _worker_from(entry: Mapping[str, Any]) -> ProbedWorker:
-    lists = {name: tuple(entry.get(name, ())) for name in ("launch", "optional_protocols", "faults")}
-    maps = {name: entry.get(name, {}) for name in ("metadata", "capabilities", "config_schema", "versions")}
-    return ProbedWorker(entry["worker_id"], entry["package"], **maps, **lists)
-
-
-def _main() -> Iterator[str]:
-    yield "\n"
-    yield to_json(describe_environment())
-    yield "\n"
+    return ProbedWorker(
+        worker_id=entry["worker_id"],
+        package=entry["package"],
+        metadata=entry["metadata"],
+        capabilities=entry["capabilities"],
+        config_schema=entry["config_schema"],
+        launch=tuple(entry["launch"]),
+        versions=entry["versions"],
+        optional_protocols=tuple(entry["optional_protocols"]),
+        faults=tuple(entry["faults"]),
+    )
 
 
 if __name__ == "__main__":
-    answer = "".join(_main())
-    sys.stdout.write(answer)
+    sys.stdout.write(f"\n{to_json(describe_environment())}\n")
     sys.stdout.flush()
     # A worker may have left threads behind that would keep the process alive.
     os._exit(0)
