@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from mosaic.testing.short_config import length_fields, long_config, misnested, nested, short_config
 
 SCHEMA: dict[str, Any] = {

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from mosaic.testing.transcript import Line, Transcript, first_difference
 
 

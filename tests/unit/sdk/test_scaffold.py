@@ -4,7 +4,6 @@ import compileall
 from pathlib import Path
 
 import pytest
-
 from mosaic.cli.scaffold.project import DirectoryTaken, create_project
 from mosaic.errors import BadInput
 
@@ -42,7 +41,7 @@ def test_a_name_that_cannot_name_a_worker_is_refused(name: str, tmp_path: Path) 
 
 
 def test_a_refused_name_comes_with_one_that_would_do(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="e.g. 'my-lib'"):
+    with pytest.raises(BadInput, match=r"e\.g\. 'my-lib'"):
         create_project("My_Lib", tmp_path)
 
 

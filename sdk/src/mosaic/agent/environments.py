@@ -19,12 +19,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from mosaic.agent.interpreters import dotted
+from mosaic.agent.interpreters import Version, dotted
 from mosaic.agent.recipes import Recipe
 from mosaic.agent.venvs import build_venv
 from mosaic.errors import NotFound, Refused, did_you_mean
 from mosaic.ids import new_run_id
-from mosaic.worker.probe import ProbeReport, probe
+from mosaic.worker.probe import ProbedWorker, ProbeReport, probe
 
 #: Written last: a venv without it is not finished.
 _RECORD = "mosaic-environment.json"
@@ -32,6 +32,7 @@ _CACHE = "mosaic-probe.json"
 _STORE = ".venvs"
 
 Progress = Callable[[str], None]
+Builder = Callable[[Path, Recipe, Progress], Version]
 
 
 class EnvironmentNotFound(NotFound):
@@ -93,6 +94,7 @@ def find_environment(name: str, state: Path) -> Environment:
 
     Raises:
         EnvironmentNotFound: there is none, or it is not finished.
+
     """
     installed = {environment.name: environment for environment in installed_environments(state)}
     if name not in installed:
@@ -101,7 +103,12 @@ def find_environment(name: str, state: Path) -> Environment:
 
 
 def install(
-    recipe: Recipe, state: Path, *, upgrade: bool = False, progress: Progress = lambda _line: None
+    recipe: Recipe,
+    state: Path,
+    *,
+    upgrade: bool = False,
+    progress: Progress = lambda _line: None,
+    build: Builder = build_venv,
 ) -> Environment:
     """Make the environment *recipe* describes and return it; *progress* hears every line of the work.
 
@@ -111,6 +118,7 @@ def install(
         AlreadyInstalled: it exists and *upgrade* was not asked for.
         PythonMissing: no Python here suits it.
         WorkerBroken: a step of the making failed; nothing is changed.
+
     """
     root = state / "workers"
     (root / _STORE).mkdir(parents=True, exist_ok=True)
@@ -122,7 +130,7 @@ def install(
         _forget_others(root, recipe.name, keep=current)
         venv = root / _STORE / f"{recipe.name}@{new_run_id()}"
         try:
-            version = build_venv(venv, recipe, progress)
+            version = build(venv, recipe, progress)
             _record(venv, recipe, dotted(version))
         except BaseException:
             shutil.rmtree(venv, ignore_errors=True)
@@ -136,6 +144,7 @@ def remove(name: str, state: Path) -> None:
 
     Raises:
         EnvironmentNotFound: there is none.
+
     """
     find_environment(name, state)
     root = state / "workers"
@@ -152,11 +161,20 @@ def probe_environment(environment: Environment, *, timeout_s: float = 60.0) -> P
     key = _cache_key(environment)
     kept = _read_json(environment.path / _CACHE)
     if kept.get("key") == key:
-        return ProbeReport.from_dict(kept["report"])
+        return _report_from(kept["report"])
     report = probe(environment.python, timeout_s=timeout_s)
-    if not report.faults:
-        _write_json(environment.path / _CACHE, {"key": key, "report": report.to_dict()})
+    if not report.faults and not any(worker.faults for worker in report.workers):
+        _write_json(environment.path / _CACHE, {"key": key, "report": asdict(report)})
     return report
+
+
+def _report_from(kept: Mapping[str, Any]) -> ProbeReport:
+    workers = tuple(ProbedWorker(**_with_tuples(worker)) for worker in kept["workers"])
+    return ProbeReport(kept["python"], workers, kept["versions"])
+
+
+def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
 def _cache_key(environment: Environment) -> list[Any]:

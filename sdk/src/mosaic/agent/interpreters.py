@@ -53,6 +53,7 @@ def choose_interpreter(wanted: str, installed: Iterable[Interpreter]) -> Interpr
 
     Raises:
         PythonMissing: none fits.
+
     """
     candidates = list(installed)
     for candidate in candidates:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import tomllib
 from mosaic.errors import BadInput, did_you_mean
 from mosaic.ids import is_id
 
@@ -39,6 +39,7 @@ def find_recipe(name: str, *, start: Path, label: str | None = None) -> Recipe:
 
     Raises:
         BadInput: *name* is a directory without a project, or cannot name an environment.
+
     """
     directory = _directory_of(name, start)
     chosen = label or (directory.name if directory else name)

@@ -24,6 +24,7 @@ def build_venv(path: Path, recipe: Recipe, progress: Callable[[str], None]) -> V
     Raises:
         PythonMissing: no Python here suits it.
         WorkerBroken: a step failed; the sentence holds what the step complained about.
+
     """
     interpreter = choose_interpreter(recipe.python, installed_interpreters())
     progress(f"Python {interpreter} from {interpreter.path}")

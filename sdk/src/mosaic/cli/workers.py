@@ -10,10 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from mosaic.agent.environments import (
     Environment,
     find_environment,
@@ -28,6 +24,10 @@ from mosaic.cli.scaffold.project import create_project, package_of
 from mosaic.errors import NotFound
 from mosaic.testing.conformance import CHECKS, check_worker
 from mosaic.testing.report import Check, Outcome, Report
+from mosaic.worker.probe import ProbedWorker, probe
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 app = typer.Typer(no_args_is_help=True, help="Write, check, install and list workers.")
 
@@ -85,7 +85,8 @@ def check(
 @app.command("list")
 def list_workers(as_json: AsJson = False) -> None:
     """List the workers of this environment and of every installed one, the broken ones with the reason."""
-    rows = [row for environment in _environments() for row in _rows(environment)]
+    homes = [None, *installed_environments(state_dir())]
+    rows = [row for home in homes for row in _rows(home)]
     if as_json:
         print(json.dumps(rows, indent=2))
     else:
@@ -147,7 +148,8 @@ def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[Check], None]]:
 
 def _print_report(report: Report) -> None:
     out = Console()
-    table = Table("check", "outcome", "what was seen", "s", title=f"{report.worker} ({' '.join(report.launch)})")
+    command = " ".join(report.launch)
+    table = Table("check", "outcome", "what was seen", "s", title=f"{report.worker} ({command})")
     table.columns[2].overflow = "fold"
     for check in report.checks:
         table.add_row(check.name, _MARKS[check.outcome], escape(check.sentence), f"{check.seconds:.1f}")
@@ -161,7 +163,44 @@ def _print_report(report: Report) -> None:
         out.print(f"[green]✓[/] {passed} checks passed, none failed")
 
 
-def _environments() -> Iterator[Environment | None]:
-    """Yield None for the environment this command runs in, then every installed one."""
-    yield None
-    yield from installed_environments(state_dir())
+def _rows(environment: Environment | None) -> list[dict[str, Any]]:
+    """Return one row per worker of *environment*; None stands for the one this command runs in."""
+    report = probe(sys.executable) if environment is None else probe_environment(environment)
+    home = {
+        "environment": environment.name if environment else "this one",
+        "python": report.versions.get("python", environment.python_version if environment else ""),
+        "size_mb": environment.size_mb if environment else None,
+    }
+    rows = [{**home, **_told_by(worker)} for worker in report.workers]
+    if report.faults or (environment is not None and not rows):
+        reason = "; ".join(report.faults) or "no worker is registered in it"
+        rows.append(
+            {**home, "worker": "", "version": "", "library": "", "is_usable": False, "reason": reason}
+        )
+    return rows
+
+
+def _told_by(worker: ProbedWorker) -> dict[str, Any]:
+    library = worker.metadata.get("upstream_library") or ""
+    installed = worker.versions.get(library, "not installed") if library else ""
+    return {
+        "worker": worker.worker_id,
+        "version": worker.metadata.get("version", ""),
+        "library": f"{library} {installed}".strip(),
+        "is_usable": worker.is_usable,
+        "reason": "; ".join(worker.faults),
+    }
+
+
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    out = Console()
+    if not rows:
+        out.print("no worker is installed; `mosaic workers install NAME` makes an environment for one")
+        return
+    table = Table("worker", "version", "library", "python", "environment", "MB", "state")
+    for row in rows:
+        state = "[green]ok[/]" if row["is_usable"] else f"[red]broken[/]: {escape(row['reason'])}"
+        size = "" if row["size_mb"] is None else f"{row['size_mb']:.0f}"
+        cells = (row[key] for key in ("worker", "version", "library", "python", "environment"))
+        table.add_row(*(escape(str(cell)) for cell in cells), size, state)
+    out.print(table)

@@ -56,6 +56,7 @@ def check_worker(
     Raises:
         WorkerNotFound: that environment has no such worker.
         WorkerBroken: that environment cannot be asked.
+
     """
     subject = inspected(
         name, python=python, env=env, config=config, run_id=f"check-{new_run_id()}", timeout_s=timeout_s

@@ -54,9 +54,10 @@ class Evidence:
 
         Raises:
             WorkerBroken: there is none.
+
         """
         if self.subject.config is None:
-            why = self.subject.pair_fault or "it has no config schema"
+            why = self.subject.config_fault or "it has no config schema"
             raise WorkerBroken(
                 self.subject.name, f"no short config is known ({why}); offer get_check_config()"
             )

@@ -13,17 +13,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint
+from types import ModuleType
 from typing import Any
 
 from mosaic.errors import WorkerBroken
-from mosaic.testing.pairing import find_pair, has_module
 from mosaic.testing.short_config import short_config
 from mosaic.worker import WorkerConfig
+from mosaic.worker.anatomy import OPTIONAL_METHODS, find_config_class, has_module, optional_protocols
 from mosaic.worker.discovery import installed_entry_points, load_worker
 from mosaic.worker.schema import config_schema
-
-#: Methods of a runtime that make it more than runnable.
-OPTIONAL_METHODS = ("request_stop", "request_pause", "resume_from", "evaluate")
 
 Facts = dict[str, Any]
 
@@ -75,46 +73,43 @@ def _discovery_facts(point: EntryPoint) -> Facts:
 
 
 def _launch_facts(package: str) -> Facts:
-    for module in (package, f"{package}.cli"):
-        if has_module(f"{module}.__main__" if module == package else module):
-            return {"launch": [module], "is_driven": False}
+    if has_module(f"{package}.__main__"):
+        return {"launch": [package], "is_driven": False}
+    if has_module(f"{package}.cli"):
+        return {"launch": [f"{package}.cli"], "is_driven": False}
     return {"launch": ["mosaic.testing.driver", package], "is_driven": True}
 
 
 def _config_facts(package: str, run_id: str) -> Facts:
     try:
         module = import_module(package)
-        config_class, runtime_class = find_pair(package)
+        config_class = find_config_class(package)
+        schema = _schema(module, config_class)
+        own = hasattr(module, "get_check_config")
+        given = module.get_check_config() if own else short_config(schema, run_id) if schema else None
     except BaseException as error:
-        return _own_words_only(package, str(error), run_id)
-    schema = (
-        module.get_config_schema() if hasattr(module, "get_config_schema") else config_schema(config_class)
-    )
-    own = hasattr(module, "get_check_config")
-    config = {**(module.get_check_config() if own else short_config(schema, run_id)), "run_id": run_id}
-    return {
-        "schema": schema,
-        "config": config,
-        "config_source": "get_check_config()" if own else "the schema",
-        "methods": [name for name in OPTIONAL_METHODS if callable(getattr(runtime_class, name, None))],
-        "config_class": config_class.__name__,
-        "round_trip_faults": round_trip_faults(config_class, config),
-    }
-
-
-def _own_words_only(package: str, why: str, run_id: str) -> Facts:
-    """Return what a package says of itself when its two classes cannot be told apart."""
-    facts: Facts = {"pair_fault": why, "schema": {}, "methods": []}
-    module = sys.modules.get(package)
-    if hasattr(module, "get_config_schema"):
-        facts["schema"] = module.get_config_schema()  # type: ignore[union-attr]
-    if hasattr(module, "get_check_config"):
-        facts["config"] = {**module.get_check_config(), "run_id": run_id}  # type: ignore[union-attr]
-        facts["config_source"] = "get_check_config()"
-    elif facts["schema"]:
-        facts["config"] = short_config(facts["schema"], run_id)
-        facts["config_source"] = "the schema"
+        return {"config_fault": f"{type(error).__name__}: {error}"}
+    facts: Facts = {"schema": schema, "methods": _optional_methods(package)}
+    if given is not None:
+        facts["config"] = {**given, "run_id": run_id}
+        facts["config_source"] = "get_check_config()" if own else "the schema"
+    if config_class is None:
+        facts["config_fault"] = f"{package} has no *Config dataclass with run_id and from_dict"
+    elif given is not None:
+        facts["round_trip_faults"] = round_trip_faults(config_class, facts["config"])
     return facts
+
+
+def _schema(module: ModuleType, config_class: type | None) -> Facts:
+    if hasattr(module, "get_config_schema"):
+        published: Facts = module.get_config_schema()
+        return published
+    return dict(config_schema(config_class)) if config_class is not None else {}
+
+
+def _optional_methods(package: str) -> list[str]:
+    protocols = optional_protocols(package)
+    return [method for method, protocol in OPTIONAL_METHODS.items() if protocol in protocols]
 
 
 def round_trip_faults(config_class: Any, config: Facts) -> list[str]:

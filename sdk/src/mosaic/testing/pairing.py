@@ -2,71 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from importlib import import_module, util
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from mosaic.errors import WorkerBroken
-
-#: Where the guides put the two classes; the package itself is searched first.
-_MODULES = ("", ".config", ".runtime")
+from mosaic.worker.anatomy import find_config_class, has_module
 
 
 def find_pair(package: str) -> tuple[type[Any], type[Any]]:
     """Return the ``*Config`` and the ``*Runtime`` class of *package*.
 
-    They are looked for in the package, its ``config`` and its ``runtime`` module.
+    They are looked for where the guides put them: in ``config``, ``runtime`` and the package itself.
 
     Raises:
-        WorkerBroken: one of them is missing, or there are several and none is the package's own choice.
+        WorkerBroken: one of them is missing, or several could be meant.
+
     """
-    modules = list(_existing_modules(package))
-    config = _only(package, "Config", modules, lambda found: hasattr(found, "from_dict"))
-    runtime = _only(package, "Runtime", modules, lambda found: callable(getattr(found, "run", None)))
-    return config, runtime
+    config_class = find_config_class(package)
+    if config_class is None:
+        raise WorkerBroken(package, "no *Config dataclass with run_id and from_dict; add one or a __main__")
+    return config_class, _runtime_class(package)
 
 
-def has_module(name: str) -> bool:
-    """Tell whether the module *name* exists, importing only its parent packages."""
-    try:
-        return util.find_spec(name) is not None
-    except ImportError:
-        return False
-
-
-def _existing_modules(package: str) -> Iterator[ModuleType]:
-    for suffix in _MODULES:
-        if not suffix or has_module(package + suffix):
-            yield import_module(package + suffix)
-
-
-def _only(
-    package: str, suffix: str, modules: list[ModuleType], fits: Callable[[type[Any]], bool]
-) -> type[Any]:
-    for module in modules:
-        found = _own_classes(package, suffix, module, fits)
-        if len(found) == 1:
-            return found.pop()
-        if found:
+def _runtime_class(package: str) -> type[Any]:
+    for name in (f"{package}.runtime", package):
+        found = _runtimes_in(import_module(name)) if has_module(name) else set()
+        if len(found) > 1:
             names = ", ".join(sorted(one.__name__ for one in found))
-            raise WorkerBroken(
-                package, f"{module.__name__} has several *{suffix} classes ({names}); add a __main__ module"
-            )
-    raise WorkerBroken(
-        package,
-        f"no class called *{suffix} in {', '.join(m.__name__ for m in modules)}; add one or a __main__",
-    )
+            raise WorkerBroken(package, f"{name} has several *Runtime classes ({names}); add a __main__")
+        if found:
+            return found.pop()
+    raise WorkerBroken(package, "no *Runtime class with a run method; add one or a __main__ module")
 
 
-def _own_classes(
-    package: str, suffix: str, module: ModuleType, fits: Callable[[type[Any]], bool]
-) -> set[type[Any]]:
+def _runtimes_in(module: ModuleType) -> set[type[Any]]:
+    """Return the runtimes that belong to the package of *module*, not those it only imports."""
+    package = module.__name__.partition(".")[0]
     return {
-        found
-        for name, found in vars(module).items()
-        if isinstance(found, type)
-        and name.endswith(suffix)
-        and found.__module__.partition(".")[0] == package.partition(".")[0]
-        and fits(found)
+        value
+        for name, value in vars(module).items()
+        if name.endswith("Runtime")
+        and isinstance(value, type)
+        and value.__module__.partition(".")[0] == package
+        and callable(getattr(value, "run", None))
     }

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-
 from mosaic.testing.conformance import CHECKS, check_worker
 from mosaic.testing.report import Outcome, Report
 

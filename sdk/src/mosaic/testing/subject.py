@@ -35,8 +35,8 @@ class Subject:
     config_source: str = ""
     #: Names of the optional methods the runtime has.
     methods: frozenset[str] = frozenset()
-    #: Why its config and runtime class could not be found.
-    pair_fault: str | None = None
+    #: Why nothing is known about its config.
+    config_fault: str | None = None
     round_trip_faults: tuple[str, ...] = ()
 
     def command(self, *arguments: str, can_fail: bool = False) -> list[str]:
@@ -59,6 +59,7 @@ def inspected(
     Raises:
         WorkerNotFound: no entry point, package or distribution there has that name.
         WorkerBroken: its environment cannot even be asked.
+
     """
     surroundings = {**os.environ, **(env or {})}
     facts = _ask(name, python, surroundings, run_id, timeout_s)
@@ -81,7 +82,7 @@ def inspected(
         config=chosen,
         config_source="the caller" if config is not None else facts.get("config_source", ""),
         methods=frozenset(facts.get("methods", ())),
-        pair_fault=facts.get("pair_fault"),
+        config_fault=facts.get("config_fault"),
         round_trip_faults=tuple(facts.get("round_trip_faults", ())),
     )
 

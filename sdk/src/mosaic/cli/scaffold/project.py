@@ -47,6 +47,7 @@ def create_project(name: str, parent: Path) -> Path:
     Raises:
         BadInput: *name* cannot be the name of a worker and of a package.
         DirectoryTaken: something is there already; nothing is overwritten.
+
     """
     faults = name_faults(name)
     if faults:

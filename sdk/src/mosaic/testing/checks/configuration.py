@@ -16,8 +16,8 @@ CONFIG_ERROR = 2
 
 def round_trip(evidence: Evidence) -> Verdict:
     """``from_dict`` and ``to_dict`` are each other's inverse, through JSON."""
-    if evidence.subject.pair_fault:
-        return not_applicable(f"its config class could not be found: {evidence.subject.pair_fault}")
+    if evidence.subject.config_fault:
+        return not_applicable(f"its config class could not be found: {evidence.subject.config_fault}")
     config = evidence.config
     return judged(
         list(evidence.subject.round_trip_faults),
@@ -107,7 +107,7 @@ def refusal_of(kind: str) -> Callable[[Evidence], Verdict]:
         if kind == "negative steps" and not length_fields(evidence.subject.schema):
             return not_applicable("no field of its schema says how long a run is")
         run = evidence.run_with_file(f"bad-{kind.replace(' ', '-')}", BAD_INPUTS[kind](evidence))
-        return judged(_refusal_faults(run), clipped(" ".join(run.stderr.split()), 100))
+        return judged(_refusal_faults(run), clipped(run.stderr.replace(f"{run.run_dir.parent}/", ""), 110))
 
     refusal.__doc__ = f"Bad input ({kind}) ends with exit code 2 and one message, and leaves nothing behind."
     return refusal

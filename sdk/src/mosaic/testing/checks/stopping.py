@@ -20,7 +20,7 @@ def sigterm(evidence: Evidence) -> Verdict:
         faults.append(f"{len(run.survivors)} of its processes outlived it: stop what you start")
     if "request_stop" in evidence.subject.methods and run.stdout.terminal != "run_cancelled":
         faults.append(
-            f"it has request_stop, so its last word must be run_cancelled, not {run.stdout.terminal or 'nothing'}"
+            f"with request_stop its last word must be run_cancelled, not {run.stdout.terminal or 'nothing'}"
         )
     if run.stdout.terminal == "run_failed":
         faults.append("a stop is not a failure: emit run_cancelled")

@@ -1,0 +1,31 @@
+from dataclasses import dataclass, fields
+from typing import Any, Dict
+
+
+@dataclass
+class BarlogWorkerConfig:
+    run_id: str
+    env_name: str = "babyai"
+    task: str = "GoToRedBall"
+    agent_type: str = "naive"
+    env_id: str = "BabyAI"
+    algorithm: str = "llm"
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.run_id:
+            raise ValueError("run_id is required")
+
+        # Protocol compliance check
+        try:
+            from gym_gui.core.worker import WorkerConfig as WorkerConfigProtocol
+            assert isinstance(self, WorkerConfigProtocol)
+        except ImportError:
+            pass
+
+    def to_dict(self) -> Dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: Dict[str, Any]) -> "BarlogWorkerConfig":
+        return cls(**{k: v for k, v in data.items() if k in cls.__dataclass_fields__})
