@@ -1,0 +1,54 @@
+"""What every test gets: a clean environment and, for those that ask, real servers."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.servers.fixtures import (
+    _module_impatient_rabbitmq,
+    _module_postgres,
+    _module_rabbitmq,
+    _module_redis,
+    impatient_rabbitmq_server,
+    postgres_server,
+    postgres_url,
+    rabbitmq_server,
+    rabbitmq_url,
+    redis_server,
+    redis_url,
+    shared_servers,
+)
+
+__all__ = [
+    "_module_impatient_rabbitmq",
+    "_module_postgres",
+    "_module_rabbitmq",
+    "_module_redis",
+    "impatient_rabbitmq_server",
+    "postgres_server",
+    "postgres_url",
+    "rabbitmq_server",
+    "rabbitmq_url",
+    "redis_server",
+    "redis_url",
+    "shared_servers",
+]
+
+_NEEDS_A_SERVER = frozenset(name for name in __all__ if not name.startswith("_"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a real server, so that ``-m "not integration"`` leaves the quick tests."""
+    for item in items:
+        if _NEEDS_A_SERVER.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.integration)
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_leak_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A developer's own MOSAIC_* variables must not decide whether a test passes."""
+    for name in list(os.environ):
+        if name.startswith("MOSAIC_") and not name.startswith("MOSAIC_TEST_"):
+            monkeypatch.delenv(name)
