@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from mosaic.events import tolerant
-from mosaic.events.tolerant import Fields, take
+from mosaic.events.tolerant import Fields
 
 #: Other names of kinds we know.
 KIND_ALIASES: Mapping[str, str] = MappingProxyType(
@@ -26,67 +27,60 @@ LENGTH_NAMES = ("steps", "num_steps", "episode_length", "episode_steps")
 def metric(fields: Fields) -> list[str]:
     """Name, value and step are needed; the rest may be missing."""
     faults: list[str] = []
-    put(fields, "name", take(fields, ("name", "metric"), tolerant.as_label, faults, "a printable name"))
-    put(fields, "value", take(fields, ("value",), tolerant.as_number, faults, "a number"))
-    put(
-        fields, "step", take(fields, ("step", "global_step"), tolerant.as_position, faults, "a finite number")
-    )
-    put(fields, "unit", tolerant.as_agent(fields.pop("unit", None)))
-    put(fields, "agent", take(fields, ("agent", "agent_id"), tolerant.as_agent, faults, "a name"))
+    settle(fields, ("name", "metric"), tolerant.as_label, faults, "a printable name")
+    settle(fields, ("value",), tolerant.as_number, faults, "a number")
+    settle(fields, ("step", "global_step"), tolerant.as_position, faults, "a finite number")
+    settle(fields, ("unit",), tolerant.as_agent, faults, "a name")
+    settle(fields, ("agent", "agent_id"), tolerant.as_agent, faults, "a name")
     return faults + missing(fields, faults, "name", "value", "step")
 
 
 def episode(fields: Fields) -> list[str]:
     """Only the return is needed; the number and the length are searched for."""
     faults: list[str] = []
-    put(fields, "total_reward", take(fields, REWARD_NAMES, tolerant.as_number, faults, "a number"))
-    put(fields, "steps", take(fields, LENGTH_NAMES, tolerant.as_count, faults, "an integer"))
-    put(
-        fields, "step", take(fields, ("step", "global_step"), tolerant.as_position, faults, "a finite number")
-    )
-    put(fields, "seed", take(fields, ("seed", "episode_seed"), tolerant.as_count, faults, "an integer"))
-    put(fields, "episode_index", tolerant.take_episode_index(fields))
-    _actor_and_end(fields, faults)
+    settle(fields, REWARD_NAMES, tolerant.as_number, faults, "a number")
+    settle(fields, LENGTH_NAMES, tolerant.as_count, faults, "an integer")
+    settle(fields, ("step", "global_step"), tolerant.as_position, faults, "a finite number")
+    settle(fields, ("seed", "episode_seed"), tolerant.as_count, faults, "an integer")
+    _settle_actor_and_end(fields, faults)
     return faults + missing(fields, faults, "total_reward")
 
 
 def step(fields: Fields) -> list[str]:
     """Nothing is needed, but what is there must be readable."""
     faults: list[str] = []
-    put(fields, "reward", take(fields, ("reward",), tolerant.as_number, faults, "a number"))
-    put(fields, "step_index", take(fields, ("step_index", "step"), tolerant.as_count, faults, "an integer"))
-    put(fields, "episode_index", tolerant.take_episode_index(fields))
-    put(fields, "action", take(fields, ("action", "action_json"), _anything, faults, ""))
-    put(fields, "observation", take(fields, ("observation", "observation_json"), _anything, faults, ""))
-    _actor_and_end(fields, faults)
+    settle(fields, ("reward",), tolerant.as_number, faults, "a number")
+    settle(fields, ("step_index", "step"), tolerant.as_count, faults, "an integer")
+    settle(fields, ("action", "action_json"), _as_it_is, faults, "an action")
+    settle(fields, ("observation", "observation_json"), _as_it_is, faults, "an observation")
+    _settle_actor_and_end(fields, faults)
     return faults
 
 
 def log(fields: Fields) -> list[str]:
     """Some text is needed; the level falls back to ``info``."""
     faults: list[str] = []
-    put(fields, "text", take(fields, ("text", "message", "msg"), tolerant.as_text_or_none, faults, "text"))
+    settle(fields, ("text", "message", "msg"), tolerant.as_text_or_none, faults, "text")
+    settle(fields, ("stream",), tolerant.as_agent, faults, "a name")
     fields["level"] = tolerant.as_level(fields.get("level"))
-    put(fields, "stream", tolerant.as_agent(fields.pop("stream", None)))
     return faults + missing(fields, faults, "text")
 
 
 def artifact(fields: Fields) -> list[str]:
     """A path is needed."""
     faults: list[str] = []
-    put(fields, "path", take(fields, ("path", "relative_path"), tolerant.as_text_or_none, faults, "a path"))
-    put(fields, "kind", tolerant.as_agent(fields.pop("kind", None)))
-    put(fields, "sha256", tolerant.as_agent(fields.pop("sha256", None)))
-    put(fields, "size_bytes", take(fields, ("size_bytes",), tolerant.as_count, faults, "an integer"))
+    settle(fields, ("path", "relative_path"), tolerant.as_text_or_none, faults, "a path")
+    settle(fields, ("kind",), tolerant.as_agent, faults, "a name")
+    settle(fields, ("sha256",), tolerant.as_agent, faults, "a digest")
+    settle(fields, ("size_bytes",), tolerant.as_count, faults, "an integer")
     return faults + missing(fields, faults, "path")
 
 
 def checkpoint(fields: Fields) -> list[str]:
     """Read ``path`` as ``checkpoint_path``; a checkpoint nobody can find is still a fact."""
-    put(
-        fields, "checkpoint_path", take(fields, ("checkpoint_path", "path"), tolerant.as_text_or_none, [], "")
-    )
-    return []
+    faults: list[str] = []
+    settle(fields, ("checkpoint_path", "path"), tolerant.as_text_or_none, faults, "a path")
+    return faults
 
 
 #: kind -> what makes its fields canonical in place and returns every fault found.
@@ -103,12 +97,22 @@ CANON: Mapping[str, Callable[[Fields], list[str]]] = MappingProxyType(
 )
 
 
-def put(fields: Fields, name: str, value: object) -> None:
-    """Set *name*, or remove it when there is no value."""
-    if value is None:
-        fields.pop(name, None)
-    else:
-        fields[name] = value
+def settle(
+    fields: Fields, names: tuple[str, ...], read: Callable[[Any], Any], faults: list[str], what: str
+) -> None:
+    """Leave under the first of *names* what the first readable one says; note a fault if none is readable."""
+    unreadable = []
+    for name in names:
+        if name in fields:
+            value = read(fields[name])
+            if value is not None:
+                del fields[name]
+                fields[names[0]] = value
+                return
+            if fields[name] is not None and fields[name] != "":
+                unreadable.append(f"{name} is {tolerant.shown(fields[name])}, not {what}")
+    fields.pop(names[0], None)
+    faults += unreadable
 
 
 def missing(fields: Fields, faults: list[str], *names: str) -> list[str]:
@@ -120,11 +124,12 @@ def _mentioned(name: str, faults: list[str]) -> bool:
     return any(fault.startswith(f"{name} is ") for fault in faults)
 
 
-def _actor_and_end(fields: Fields, faults: list[str]) -> None:
-    put(fields, "agent_id", take(fields, ("agent_id", "agent"), tolerant.as_agent, faults, "a name"))
-    for flag in ("terminated", "truncated"):
-        put(fields, flag, take(fields, (flag,), tolerant.as_flag, faults, "true or false"))
+def _settle_actor_and_end(fields: Fields, faults: list[str]) -> None:
+    fields["episode_index"] = tolerant.take_episode_index(fields)
+    settle(fields, ("agent_id", "agent"), tolerant.as_agent, faults, "a name")
+    settle(fields, ("terminated",), tolerant.as_flag, faults, "true or false")
+    settle(fields, ("truncated",), tolerant.as_flag, faults, "true or false")
 
 
-def _anything(value: object) -> object:
+def _as_it_is(value: object) -> object:
     return value

@@ -159,6 +159,9 @@ def _sort_plain(scan: Scan, number: int, record: dict[str, Any]) -> bool:
         scan.steps.append(number)
     elif kind == "heartbeat":
         scan.last_heartbeat = number
+    elif kind == "metric" and payload and not canon.metric(payload):
+        key = payload["name"], payload.get("agent")
+        _add_point(scan, number, key, payload["step"], payload["value"], payload.get("unit"))
     elif kind == "episode" and payload and not canon.episode(payload):
         scan.episodes.append(_episode_row(number, payload))
     elif kind == "log" and payload and type(payload.get("text")) is str:

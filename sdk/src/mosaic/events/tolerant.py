@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
-Value = TypeVar("Value")
 Fields = dict[str, Any]
 
 LABEL_CHARS = 256
@@ -129,22 +127,6 @@ def take_time(record: Fields) -> datetime | None:
     return None
 
 
-def take(
-    fields: Fields, names: Iterable[str], read: Callable[[Any], Value | None], faults: list[str], what: str
-) -> Value | None:
-    """Remove and return the first of *names* that *read* understands; note a fault if none does."""
-    present = [name for name in names if name in fields]
-    for name in present:
-        value = read(fields[name])
-        if value is not None:
-            del fields[name]
-            return value
-    faults.extend(
-        f"{name} is {_clipped(fields[name])}, not {what}" for name in present if fields[name] is not None
-    )
-    return None
-
-
 def take_episode_index(fields: Fields) -> int | None:
     """Remove and return the number of the episode, wherever the worker keeps it."""
     for name in ("episode_index", "episode", "episode_number"):
@@ -203,6 +185,7 @@ def _time_in(text: str) -> datetime | None:
         return None if number is None else as_time(number)
 
 
-def _clipped(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return the beginning of *value* for a message."""
     text = as_text(value) if not isinstance(value, str) else repr(value)
     return text if len(text) <= _NUMBER_CHARS else f"{text[:_NUMBER_CHARS]}..."
