@@ -1,0 +1,1 @@
+"""The telemetry service: every event once, every run a manifest."""

@@ -1,0 +1,120 @@
+"""The tables of the event store, for SQLite and PostgreSQL alike."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+metadata = MetaData()
+
+_Id = String(128)
+
+streams = Table(
+    "telemetry_streams",
+    metadata,
+    Column("run_id", _Id, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("heard", Text, nullable=False),
+    Column("counts", Text, nullable=False),
+    Column("marks", Text, nullable=False),
+    Column("first_time", Float),
+    Column("last_time", Float),
+    Column("last_step", Float),
+)
+
+frames = Table(
+    "telemetry_frames",
+    metadata,
+    Column("run_id", _Id, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("first_seq", BigInteger, primary_key=True),
+    Column("last_seq", BigInteger, nullable=False),
+    Column("kinds", Text, nullable=False),
+    Column("first_time", Float, nullable=False),
+    Column("last_time", Float, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+facts = Table(
+    "telemetry_facts",
+    metadata,
+    Column("run_id", _Id, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("seq", BigInteger, primary_key=True),
+    Column("time", Float, nullable=False),
+    Column("kind", String(64), nullable=False),
+    Column("payload", Text, nullable=False),
+)
+
+episodes = Table(
+    "telemetry_episodes",
+    metadata,
+    Column("run_id", _Id, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("seq", BigInteger, primary_key=True),
+    Column("time", Float, nullable=False),
+    Column("number", BigInteger),
+    Column("agent", Text, nullable=False),
+    Column("episode_return", Float),
+    Column("length", BigInteger),
+    Column("step", Float),
+)
+
+series = Table(
+    "telemetry_series",
+    metadata,
+    Column("series_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("run_id", _Id, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("unit", Text, nullable=False),
+    Column("points", BigInteger, nullable=False),
+    Column("first_step", Float, nullable=False),
+    Column("last_step", Float, nullable=False),
+    Column("last_value", Float),
+    Column("lowest_value", Float),
+    Column("lowest_step", Float),
+    Column("highest_value", Float),
+    Column("highest_step", Float),
+    Column("open_buckets", Text, nullable=False),
+    Index("telemetry_series_of_stream", "run_id", "attempt"),
+)
+
+points = Table(
+    "telemetry_points",
+    metadata,
+    Column("series_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("first_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("step_first", Float, nullable=False),
+    Column("step_last", Float, nullable=False),
+    #: The steps, then the values, as little-endian doubles.
+    Column("packed", LargeBinary, nullable=False),
+)
+
+rollups = Table(
+    "telemetry_rollups",
+    metadata,
+    Column("series_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("level", Integer, primary_key=True, autoincrement=False),
+    Column("place", BigInteger, primary_key=True, autoincrement=False),
+    Column("step_first", Float, nullable=False),
+    Column("step_last", Float, nullable=False),
+    Column("points", Integer, nullable=False),
+    Column("numbers", Integer, nullable=False),
+    Column("minimum", Float),
+    Column("maximum", Float),
+    Column("total", Float),
+)
+
+seals = Table(
+    "telemetry_seals",
+    metadata,
+    Column("run_id", _Id, primary_key=True),
+    Column("seal", Text, nullable=False),
+    Column("due_at", Float, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("written_revision", Integer, nullable=False),
+    Column("manifest_json", Text, nullable=False),
+    Column("digest", String(80), nullable=False),
+    Column("path", Text, nullable=False),
+)

@@ -1,0 +1,1 @@
+"""Pure: what was heard, curves, manifests. No I/O, no clock."""

@@ -1,0 +1,1 @@
+"""What the world calls: the gRPC API and the consumer of the broker."""

@@ -1,0 +1,201 @@
+"""What the service needs from the world."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from mosaic.events.sealed import RunSealed
+from mosaic_telemetry.domain.downsample import Bucket
+from mosaic_telemetry.domain.facts import Episode, EpisodeSummary, Fact
+from mosaic_telemetry.domain.series import Rollup, Series, SeriesKey
+from mosaic_telemetry.domain.timeline import StreamId, Timeline
+
+
+class Clock(Protocol):
+    """The time, aware and in UTC."""
+
+    def __call__(self) -> datetime:
+        """Return the present moment."""
+
+
+class Position(NamedTuple):
+    """A place among the events of a run; they are ordered by it."""
+
+    attempt: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFrame:
+    """A frame in the store; its bytes are as the agent packed them, unless a part was known already."""
+
+    stream: StreamId
+    first_seq: int
+    last_seq: int
+    #: Lines per kind.
+    kinds: Mapping[str, int]
+    first_time: float
+    last_time: float
+    body: bytes
+
+
+class PointBlock(NamedTuple):
+    """The points of a series that came with one frame."""
+
+    series: Series
+    first_seq: int
+    steps: Sequence[float]
+    values: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRange:
+    """The part of a curve that is wanted; None = no limit. Both ends belong to it."""
+
+    first: float | None = None
+    last: float | None = None
+    #: If set, only steps below this: a later attempt has repeated the rest.
+    before: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SealRecord:
+    """The seal of a run and what became of its manifest."""
+
+    seal: RunSealed
+    #: Until then late events are waited for.
+    due_at: datetime
+    #: Counts every reason to write the manifest again.
+    revision: int
+    #: The revision that the manifest has; -1 before the first.
+    written_revision: int = -1
+    manifest_json: str = ""
+    digest: str = ""
+    path: str = ""
+
+
+class EventWriter(Protocol):
+    """One transaction over some streams, which nobody else can write meanwhile."""
+
+    def timeline(self, stream: StreamId) -> Timeline:
+        """Return what is known of *stream*; an empty timeline at first."""
+
+    def series(self, stream: StreamId) -> Mapping[SeriesKey, Series]:
+        """Return the series of *stream*."""
+
+    def put_timeline(self, timeline: Timeline) -> None:
+        """Replace the timeline of its stream."""
+
+    def put_series(self, series: Series) -> None:
+        """Replace the summary of a series."""
+
+    def put_rollups(self, series: Series, rollups: Sequence[Rollup]) -> None:
+        """Add or replace buckets of a series."""
+
+    def add_frame(self, frame: StoredFrame) -> None:
+        """Add a frame whose numbers are all new."""
+
+    def add_points(self, block: PointBlock) -> None:
+        """Add points of a series."""
+
+    def add_episodes(self, episodes: Sequence[Episode]) -> None:
+        """Add episodes."""
+
+    def add_facts(self, facts: Sequence[Fact]) -> None:
+        """Add facts."""
+
+
+class EventStore(Protocol):
+    """Every event once. Reading sees whole transactions only."""
+
+    def writing(self, streams: Collection[StreamId]) -> AbstractContextManager[EventWriter]:
+        """Open a transaction over *streams*; it is durable when the block ends.
+
+        The manifests of sealed runs among them become stale with it.
+
+        Raises:
+            DatabaseUnavailable: nothing was kept.
+        """
+
+    def timelines(self, run_id: str) -> list[Timeline]:
+        """Return the streams of a run, by attempt."""
+
+    def frames(
+        self, run_id: str, start: Position, *, attempt: int = 0, kinds: Collection[str] = ()
+    ) -> Iterator[StoredFrame]:
+        """Yield the frames that end at or after *start*, in order, of one attempt or of all (0).
+
+        With *kinds*, frames that hold none of them are left out.
+        """
+
+    def frames_backwards(
+        self, run_id: str, *, attempt: int = 0, kinds: Collection[str] = ()
+    ) -> Iterator[StoredFrame]:
+        """Yield the frames of a run from its end to its start."""
+
+    def series(self, run_id: str, *, attempt: int = 0) -> list[Series]:
+        """Return the series of a run, by name and attempt."""
+
+    def points(self, series: Series, wanted: StepRange) -> tuple[Sequence[float], Sequence[float]]:
+        """Return steps and values of the points within *wanted*, in the order they were printed."""
+
+    def buckets(self, series: Series, level: int, wanted: StepRange) -> list[Bucket]:
+        """Return the buckets of *level* that touch *wanted*, in order."""
+
+    def episodes(self, run_id: str, after: Position, *, attempt: int = 0, last: int = 0) -> list[Episode]:
+        """Return the episodes behind *after*, in order; only the newest *last* if that is not 0."""
+
+    def episode_count(self, run_id: str, *, attempt: int = 0) -> int:
+        """Return how many episodes there are."""
+
+    def episode_summary(self, run_id: str) -> EpisodeSummary:
+        """Return the returns of a run in short."""
+
+    def facts(self, run_id: str) -> list[Fact]:
+        """Return the facts of a run, in order."""
+
+    def put_seal(self, seal: RunSealed, due_at: datetime) -> None:
+        """Keep the seal of a run; a second one replaces the first unless it knows fewer attempts."""
+
+    def seal_of(self, run_id: str) -> SealRecord | None:
+        """Return the seal of a run, None while it is open."""
+
+    def stale_seals(self) -> list[SealRecord]:
+        """Return the seals whose manifest is missing or older than their events."""
+
+    def manifest_written(self, record: SealRecord, manifest_json: str, digest: str, path: str) -> None:
+        """Note that the manifest of ``record.revision`` is written."""
+
+    def fault(self) -> str | None:
+        """Return what is wrong with the store, None when it answers."""
+
+
+class ManifestStore(Protocol):
+    """Where manifests lie for people and tools."""
+
+    def write(self, run_id: str, manifest_json: str) -> str:
+        """Write atomically, replacing an older one, and return where it is."""
+
+
+class Subscription(Protocol):
+    """An ear for the news of one run."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for news since the last call; tell whether there was any."""
+
+
+class LiveFeed(Protocol):
+    """Tells followers, in whatever replica, that a run has new events. A hint: news may be missed."""
+
+    def publish(self, run_ids: Collection[str]) -> None:
+        """Wake everybody who follows one of *run_ids*."""
+
+    def subscribe(self, run_id: str) -> AbstractContextManager[Subscription]:
+        """Listen for the news of a run."""
+
+    def close(self) -> None:
+        """End it; those who wait are woken."""
