@@ -12,35 +12,36 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from statistics import median
 
 from mosaic.worker.emitter import TelemetryEmitter
 from mosaic.worker.lines import BLOCK_BYTES
 
 
-def emit(lines: int) -> float:
-    """Emit *lines* metric lines to stdout and return how long that took, in seconds."""
+def emit(lines: int) -> tuple[float, float]:
+    """Emit *lines* metric lines to stdout and return the seconds that took: by the wall and of the CPU."""
     emitter = TelemetryEmitter("01JD0000000000000000000000")
-    started = time.perf_counter()
+    started, cpu_started = time.perf_counter(), time.process_time()
     for step in range(lines):
         emitter.metric("losses/value_loss", step * 0.001, step)
     emitter.flush()
-    return time.perf_counter() - started
+    return time.perf_counter() - started, time.process_time() - cpu_started
 
 
-def write_bare(lines: int) -> float:
-    """Write as many bytes as `emit` does, in the same blocks, and return how long that took."""
+def write_bare(lines: int) -> tuple[float, float]:
+    """Write as many bytes as `emit` does, in the same blocks, and return what it returns."""
     line = (
         '{"event":"metric","payload":{"name":"losses/value_loss","step":%d,"value":%r},'
         '"run_id":"01JD0000000000000000000000","timestamp":%r}\n'
     )
     whole = [line % (step, step * 0.001, time.time()) for step in range(lines)]
     blocks = _in_blocks(whole)
-    started = time.perf_counter()
+    started, cpu_started = time.perf_counter(), time.process_time()
     for block in blocks:
         sys.stdout.write(block)
         sys.stdout.flush()
-    return time.perf_counter() - started
+    return time.perf_counter() - started, time.process_time() - cpu_started
 
 
 def _in_blocks(lines: list[str]) -> list[str]:
@@ -56,8 +57,16 @@ def _in_blocks(lines: list[str]) -> list[str]:
     return [*blocks, "".join(block)]
 
 
-def measure(role: str, lines: int) -> tuple[float, int]:
-    """Run a child in *role* and return its seconds and how many lines arrived."""
+@dataclass(frozen=True)
+class Timing:
+    """What one child needed."""
+
+    wall_s: float
+    cpu_s: float  #: what it would have needed on an idle machine, about
+
+
+def measure(role: str, lines: int) -> Timing:
+    """Run a child in *role*, drain what it writes, and return what it needed."""
     command = [sys.executable, __file__, "--role", role, "--lines", str(lines)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
@@ -65,34 +74,38 @@ def measure(role: str, lines: int) -> tuple[float, int]:
         arrived = 0
         while chunk := os.read(child.stdout.fileno(), 1 << 20):
             arrived += chunk.count(b"\n")
-        return float(child.stderr.read()), arrived
+        assert arrived == lines, f"{lines} lines were written, {arrived} arrived"
+        return Timing(*json.loads(child.stderr.read()))
+
+
+def compare(lines: int, rounds: int) -> dict[str, float]:
+    """Measure both roles in turn and return the medians."""
+    pairs = [(measure("emit", lines), measure("bare", lines)) for _ in range(rounds)]
+    return {
+        "lines_per_s": round(median(lines / emitter.wall_s for emitter, _ in pairs)),
+        "best_lines_per_s": round(max(lines / emitter.wall_s for emitter, _ in pairs)),
+        "lines_per_cpu_s": round(median(lines / emitter.cpu_s for emitter, _ in pairs)),
+        "bare_lines_per_s": round(median(lines / bare.wall_s for _, bare in pairs)),
+        "ratio_to_bare_write": round(median(bare.wall_s / emitter.wall_s for emitter, bare in pairs), 4),
+        "lines": lines,
+        "rounds": rounds,
+    }
 
 
 def main() -> None:
-    """Measure both roles in turn and print the result."""
+    """Compare, or be the child that is measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=300_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--role", choices=("compare", "emit", "bare"), default="compare")
     options = parser.parse_args()
-    if options.role != "compare":
+    if options.role == "compare":
+        result = compare(options.lines, options.rounds)
+        print(f"emitter {result['lines_per_s']:,} lines/s, bare write {result['bare_lines_per_s']:,} lines/s")
+        print(json.dumps(result))
+    else:
         seconds = emit(options.lines) if options.role == "emit" else write_bare(options.lines)
-        sys.stderr.write(repr(seconds))
-        return
-    rounds = [(measure("emit", options.lines), measure("bare", options.lines)) for _ in range(options.rounds)]
-    assert all(arrived == options.lines for pair in rounds for _, arrived in pair), "lines were lost"
-    emitted = [options.lines / seconds for (seconds, _), _ in rounds]
-    bare = [options.lines / seconds for _, (seconds, _) in rounds]
-    print(f"emitter {median(emitted):,.0f} lines/s, bare write {median(bare):,.0f} lines/s")
-    result = {
-        "lines_per_s": round(median(emitted)),
-        "best_lines_per_s": round(max(emitted)),
-        "bare_lines_per_s": round(median(bare)),
-        "ratio_to_bare_write": round(median(e / b for e, b in zip(emitted, bare, strict=True)), 4),
-        "lines": options.lines,
-        "rounds": options.rounds,
-    }
-    print(json.dumps(result))
+        sys.stderr.write(json.dumps(seconds))
 
 
 if __name__ == "__main__":

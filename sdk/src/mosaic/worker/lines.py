@@ -63,6 +63,7 @@ class LineWriter:
         self._pending_bytes = 0
         self._draining = False
         self._announced = False
+        self._is_awake = False
         self._gone = False
         self._arrived = threading.Event()
         self._stopped = threading.Event()
@@ -73,29 +74,25 @@ class LineWriter:
 
     def put(self, line: str) -> None:
         """Accept *line*, which ends in a newline, and let it wait for others."""
-        with self.lock:
-            if self.prologue is not None:
-                self._announce()
-            self.accepted += 1
-            if not self.buffered:
-                self._pending.append(line)
-                self._drain()
-                return
-            if self._pending_bytes + len(line) > BLOCK_BYTES:
-                self._drain()
-            if not self._pending:
-                self._wake()
-            self._pending.append(line)
-            self._pending_bytes += len(line)
+        # No lock here: appending to a list is atomic, the list is never replaced, and a byte count
+        # that is off by a line only makes a block smaller.
+        if self.prologue is not None:
+            self.open()
+        self._pending_bytes += len(line)
+        if self._pending_bytes > BLOCK_BYTES:
+            self.flush()
+            self._pending_bytes = len(line)
+        self._pending.append(line)
+        if not self.buffered:
+            self.flush()
+        elif not self._is_awake:
+            self._wake()
 
     def write(self, line: str) -> None:
         """Write *line* now, after everything that waits."""
         with self.lock:
             if self.prologue is not None:
                 self._announce()
-            self.accepted += 1
-            if self._pending and self._pending_bytes + len(line) > BLOCK_BYTES:
-                self._drain()
             self._pending.append(line)
             self._drain()
 
@@ -145,13 +142,25 @@ class LineWriter:
         self._draining = True
         try:
             while self._pending:
-                lines, self._pending = self._pending, []
-                self._pending_bytes = 0
-                self._write_block(lines)
+                self._write_lines(self._take_block())
         finally:
             self._draining = False
 
-    def _write_block(self, lines: list[str]) -> None:
+    def _take_block(self) -> list[str]:
+        """Take as many lines as go into one write, and one at least."""
+        size = count = 0
+        for line in self._pending:
+            size += len(line)
+            if size > BLOCK_BYTES and count:
+                break
+            count += 1
+        lines = self._pending[:count]
+        del self._pending[:count]
+        self._pending_bytes = 0
+        return lines
+
+    def _write_lines(self, lines: list[str]) -> None:
+        self.accepted += len(lines)
         if self._gone:
             self.lost += len(lines)
             return
@@ -183,6 +192,7 @@ class LineWriter:
         if self._thread is None:
             self._thread = threading.Thread(target=self._flush_late_lines, name="mosaic-emitter", daemon=True)
             self._thread.start()
+        self._is_awake = True
         self._arrived.set()
 
     def _flush_late_lines(self) -> None:
@@ -190,6 +200,8 @@ class LineWriter:
             self._arrived.wait()
             self._arrived.clear()
             self._stopped.wait(LINGER_S)
+            # In this order: a line that comes in between is flushed here or wakes the next round.
+            self._is_awake = False
             self.flush()
 
     def _before_fork(self) -> None:
@@ -199,7 +211,7 @@ class LineWriter:
     def _after_fork_in_child(self) -> None:
         self.lock = threading.RLock()
         self.buffered = False
-        self._pending = []
+        self._pending.clear()
         self._pending_bytes = 0
         self._draining = False
         # The thread did not survive the fork, and may have held a lock inside these.
