@@ -59,7 +59,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """This attempt has used up its time limit and must be stopped."""
+    """An attempt that has used up its time limit and must be stopped."""
 
     run_id: RunId
     attempt: int

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from mosaic_scheduler.domain.changes import Change, changed
-from mosaic_scheduler.domain.plan import Plan
-from mosaic_scheduler.domain.snapshot import Snapshot
+from mosaic.ids import RunId
+from mosaic_scheduler.domain.amount import dominant
+from mosaic_scheduler.domain.changes import (
+    AgentGone,
+    AgentIs,
+    AttemptEnded,
+    AttemptHolds,
+    Change,
+    NodeGone,
+    NodeIs,
+    RunLeftQueue,
+    RunQueued,
+    SettingsAre,
+    TeamGone,
+    TeamIs,
+    UsageFolded,
+)
+from mosaic_scheduler.domain.fleet import Fleet
+from mosaic_scheduler.domain.line import WaitingLine
+from mosaic_scheduler.domain.plan import Expiry, Plan
+from mosaic_scheduler.domain.quota import Ledger
+from mosaic_scheduler.domain.round import Round
+from mosaic_scheduler.domain.run import QueuedRun, RunningAttempt
+from mosaic_scheduler.domain.snapshot import Snapshot, Usage
+from mosaic_scheduler.domain.usage import fold
 
 
 class Planner:
@@ -18,12 +40,100 @@ class Planner:
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+        self._fleet = Fleet()
+        self._ledger = Ledger(self._fleet.capacity)
+        self._line = WaitingLine()
+        self._running = {attempt.run_id: attempt for attempt in snapshot.running}
+        self._limited = {a.run_id: a for a in snapshot.running if _has_limit(a)}
+        self._usage = snapshot.usage
+        self._settings = snapshot.settings
+        self._fleet.load(snapshot.nodes, snapshot.agents, self._running.values())
+        for team in snapshot.teams:
+            self._ledger.put_team(team)
+        for attempt in self._running.values():
+            self._ledger.charge(attempt.team, attempt.user, self._fleet.holding_of(attempt.run_id).amount)
+        self._line.load(snapshot.queued)
 
-    def apply(self, changes: Iterable[Change]) -> None:
-        """Take note of *changes*, in order."""
-        self._snapshot = changed(self._snapshot, changes)
+    @property
+    def queued(self) -> Mapping[RunId, QueuedRun]:
+        """The waiting runs."""
+        return self._line.runs
+
+    @property
+    def running(self) -> Mapping[RunId, RunningAttempt]:
+        """The attempts that hold a lease."""
+        return self._running
 
     def plan(self, now: datetime) -> Plan:
         """Decide one round as of *now*, which never runs backwards."""
-        return Plan()
+        self._line.call_due(now)
+        self._fleet.forget_old_frees()
+        this_round = Round(self._fleet, self._ledger, self._line, self._usage, self._settings, now)
+        return this_round.decide(self._expiries(now))
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Take note of *changes*, in order."""
+        for change in changes:
+            self._apply(change)
+
+    def folded_usage(self, now: datetime) -> Usage:
+        """Return the decayed use as of *now*, given that what is held has been held since the last fold."""
+        capacity = self._fleet.capacity
+        teams = {name: dominant(account.held, capacity) for name, account in self._ledger.accounts.items()}
+        users = {key: dominant(account.held, capacity) for key, account in self._ledger.users.items()}
+        return fold(self._usage, teams=teams, users=users, now=now, half_life=self._settings.half_life)
+
+    def _apply(self, change: Change) -> None:
+        match change:
+            case RunQueued(run):
+                self._line.put(run)
+            case RunLeftQueue(run_id):
+                self._line.drop(run_id)
+            case AttemptHolds(attempt):
+                self._line.drop(attempt.run_id)
+                self._end_attempt(attempt.run_id)
+                self._begin_attempt(attempt)
+            case AttemptEnded(run_id):
+                self._end_attempt(run_id)
+            case NodeIs(node):
+                self._fleet.put_node(node)
+            case NodeGone(node_id):
+                self._fleet.drop_node(node_id)
+            case AgentIs(agent):
+                self._fleet.put_agent(agent)
+            case AgentGone(agent_id):
+                self._fleet.drop_agent(agent_id)
+            case TeamIs(team):
+                self._ledger.put_team(team)
+            case TeamGone(name):
+                self._ledger.drop_team(name)
+            case UsageFolded(usage):
+                self._usage = usage
+            case SettingsAre(settings):
+                self._settings = settings
+
+    def _begin_attempt(self, attempt: RunningAttempt) -> None:
+        holding = self._fleet.put_attempt(attempt)
+        self._ledger.charge(attempt.team, attempt.user, holding.amount)
+        self._running[attempt.run_id] = attempt
+        if _has_limit(attempt):
+            self._limited[attempt.run_id] = attempt
+
+    def _end_attempt(self, run_id: RunId) -> None:
+        attempt = self._running.pop(run_id, None)
+        if attempt is not None:
+            holding = self._fleet.drop_attempt(attempt)
+            self._ledger.charge(attempt.team, attempt.user, holding.amount, -1)
+            self._limited.pop(run_id, None)
+
+    def _expiries(self, now: datetime) -> tuple[Expiry, ...]:
+        due = [
+            Expiry(attempt.run_id, attempt.attempt, attempt.ends_by)
+            for attempt in self._limited.values()
+            if attempt.ends_by is not None and attempt.ends_by <= now
+        ]
+        return tuple(sorted(due, key=lambda expiry: (expiry.ends_by, expiry.run_id)))
+
+
+def _has_limit(attempt: RunningAttempt) -> bool:
+    return attempt.ends_by is not None and not attempt.is_leaving

@@ -1,0 +1,45 @@
+"""Capacity in exact integers, so that adding and taking away in any order gives the same sum."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from mosaic_scheduler.domain.run import Lease, Requirements
+
+#: Thousandths of a GPU, thousandths of a CPU, megabytes of memory.
+Amount: TypeAlias = tuple[int, int, int]
+
+GPU, CPU, MEMORY = 0, 1, 2
+RESOURCES = (GPU, CPU, MEMORY)
+#: How people call each resource, and how many of our units make one of theirs.
+LABELS = ("GPUs", "CPUs", "MB of memory")
+UNITS = (1000, 1000, 1)
+
+NOTHING: Amount = (0, 0, 0)
+
+
+def thousandths(number: float) -> int:
+    """Return *number* in thousandths, rounded up: nobody gets less than was asked for."""
+    return math.ceil(number * 1000 - 1e-6)
+
+
+def required_amount(requirements: Requirements) -> Amount:
+    """Return what an attempt with these *requirements* will hold."""
+    gpu = requirements.gpus * 1000 or thousandths(requirements.gpu_fraction)
+    return gpu, thousandths(requirements.cpus), requirements.memory_mb
+
+
+def leased_amount(lease: Lease) -> Amount:
+    """Return what an attempt with this *lease* holds."""
+    return sum(thousandths(held.share) for held in lease.gpus), thousandths(lease.cpus), lease.memory_mb
+
+
+def in_people_units(resource: int, amount: int) -> float:
+    """Return *amount* of *resource* in GPUs, CPUs or MB."""
+    return amount / UNITS[resource]
+
+
+def dominant(amount: Amount | list[int], capacity: Amount | list[int]) -> float:
+    """Return the largest part of any resource of *capacity* that *amount* takes."""
+    return max(amount[r] / capacity[r] if capacity[r] else 0.0 for r in RESOURCES)

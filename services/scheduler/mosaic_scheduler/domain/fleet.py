@@ -1,0 +1,206 @@
+"""The nodes, indexed so that a round looks only at those that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mosaic.ids import AgentId, NodeId, RunId, TeamName, WorkerName
+from mosaic_scheduler.domain.amount import RESOURCES
+from mosaic_scheduler.domain.demand import Demand
+from mosaic_scheduler.domain.fit import could_ever_fit, fits
+from mosaic_scheduler.domain.packing import tightness
+from mosaic_scheduler.domain.run import RunningAttempt
+from mosaic_scheduler.domain.snapshot import Agent, Node
+from mosaic_scheduler.domain.space import Holding, NodeSpace
+
+
+class Fleet:
+    """Every node with its agents and what is held on it.
+
+    Two indexes keep a round cheap. Open nodes lie in shelves by the number of wholly free GPUs. And
+    for a demand that fitted nowhere it is remembered up to which entry of `_freed`, the list of nodes
+    that have since got room, that was true: the next search need only look at the entries after it.
+    """
+
+    def __init__(self) -> None:
+        self.spaces: dict[NodeId, NodeSpace] = {}
+        self.agents_of: dict[WorkerName, dict[AgentId, Agent]] = {}
+        #: What all healthy nodes hold together.
+        self.capacity = [0, 0, 0]
+        self.attempts_on: dict[NodeId, dict[RunId, RunningAttempt]] = {}
+        #: Attempts that have been asked to stop.
+        self.leaving: dict[RunId, RunningAttempt] = {}
+        #: Attempts whose resume is proven, by team: those that may be asked to leave.
+        self.resumable_of: dict[TeamName, dict[RunId, RunningAttempt]] = {}
+        self._agents: dict[AgentId, Agent] = {}
+        self._agents_on: dict[NodeId, dict[AgentId, Agent]] = {}
+        self._holdings: dict[RunId, Holding] = {}
+        self._shelves: list[dict[NodeId, NodeSpace]] = [{}]
+        self._freed: list[NodeId] = []
+        self._fitted_nowhere: dict[Demand, int] = {}
+        self._holders: dict[Demand, NodeId] = {}
+
+    def put_node(self, node: Node) -> None:
+        """Add *node*, or replace what was known of it; what runs there stays booked."""
+        self.drop_node(node.node_id)
+        agents = self._agents_on.get(node.node_id, {}).values()
+        holdings = (self._holdings[run_id] for run_id in self.attempts_on.get(node.node_id, ()))
+        space = NodeSpace(node, agents, holdings)
+        self.spaces[node.node_id] = space
+        self._count_capacity(space, 1)
+        self._shelve(space)
+        self._freed.append(node.node_id)
+
+    def drop_node(self, node_id: NodeId) -> None:
+        """Forget a node; attempts on it stay known until they end."""
+        space = self.spaces.pop(node_id, None)
+        if space is not None:
+            self._count_capacity(space, -1)
+            self._unshelve(space, space.whole_free)
+            self._holders.clear()
+
+    def put_agent(self, agent: Agent) -> None:
+        """Add *agent*, or replace what was known of it."""
+        self.drop_agent(agent.agent_id)
+        self._agents[agent.agent_id] = agent
+        self.agents_of.setdefault(agent.worker, {})[agent.agent_id] = agent
+        self._agents_on.setdefault(agent.node_id, {})[agent.agent_id] = agent
+        self._renew(agent.node_id)
+
+    def drop_agent(self, agent_id: AgentId) -> None:
+        """Forget an agent."""
+        agent = self._agents.pop(agent_id, None)
+        if agent is not None:
+            del self.agents_of[agent.worker][agent_id]
+            del self._agents_on[agent.node_id][agent_id]
+            self._renew(agent.node_id)
+
+    def load(
+        self, nodes: Iterable[Node], agents: Iterable[Agent], attempts: Iterable[RunningAttempt]
+    ) -> None:
+        """Fill an empty fleet at once."""
+        for agent in agents:
+            self._agents[agent.agent_id] = agent
+            self.agents_of.setdefault(agent.worker, {})[agent.agent_id] = agent
+            self._agents_on.setdefault(agent.node_id, {})[agent.agent_id] = agent
+        for attempt in attempts:
+            self._holdings[attempt.run_id] = Holding.of(attempt)
+            self._index(attempt)
+        for node in nodes:
+            self.put_node(node)
+
+    def put_attempt(self, attempt: RunningAttempt) -> Holding:
+        """Book what *attempt* holds and return it."""
+        holding = self._holdings[attempt.run_id] = Holding.of(attempt)
+        self._index(attempt)
+        self.take(attempt.node_id, holding)
+        return holding
+
+    def drop_attempt(self, attempt: RunningAttempt) -> Holding:
+        """Free what *attempt* holds and return it."""
+        holding = self._holdings.pop(attempt.run_id)
+        del self.attempts_on[attempt.node_id][attempt.run_id]
+        self.leaving.pop(attempt.run_id, None)
+        self.resumable_of.get(attempt.team, {}).pop(attempt.run_id, None)
+        self.give_back(attempt.node_id, holding)
+        return holding
+
+    def holding_of(self, run_id: RunId) -> Holding:
+        """Return what the attempt of a run holds."""
+        return self._holdings[run_id]
+
+    def leaving_on(self, node_id: NodeId) -> int:
+        """Count the attempts that have been asked to leave a node and still hold something there."""
+        return sum(attempt.is_leaving for attempt in self.attempts_on.get(node_id, {}).values())
+
+    def take(self, node_id: NodeId, holding: Holding) -> None:
+        """Book *holding* on a node; on a node that is gone there is nothing to book."""
+        space = self.spaces.get(node_id)
+        if space is not None:
+            before = space.whole_free
+            space.take(holding)
+            self._move(space, before)
+
+    def give_back(self, node_id: NodeId, holding: Holding) -> None:
+        """Undo `take`."""
+        space = self.spaces.get(node_id)
+        if space is not None:
+            before = space.whole_free
+            space.give_back(holding)
+            self._move(space, before)
+            self._freed.append(node_id)
+
+    def candidates(self, demand: Demand) -> list[NodeSpace]:
+        """Return the nodes on which *demand* fits now, in the order in which to fill them."""
+        since = self._fitted_nowhere.get(demand)
+        looked_at = self.with_whole_gpus(demand.gpus) if since is None else self._freed_since(since)
+        found = [space for space in looked_at if fits(space, demand)]
+        if found:
+            self._fitted_nowhere.pop(demand, None)
+            found.sort(key=lambda space: tightness(space, demand))
+        else:
+            self._fitted_nowhere[demand] = len(self._freed)
+        return found
+
+    def with_whole_gpus(self, at_least: int) -> Iterator[NodeSpace]:
+        """Iterate over the open nodes with that many wholly free GPUs or more."""
+        for shelf in self._shelves[at_least:]:
+            yield from shelf.values()
+
+    def fullest_shelf_first(self) -> Iterator[NodeSpace]:
+        """Iterate over the open nodes, those with most wholly free GPUs first."""
+        for shelf in reversed(self._shelves):
+            yield from shelf.values()
+
+    def could_hold(self, demand: Demand) -> bool:
+        """Tell whether some open node could hold *demand* when empty."""
+        known = self.spaces.get(self._holders.get(demand, NodeId("")))
+        if known is not None and could_ever_fit(known, demand):
+            return True
+        holder = next((space for space in self.spaces.values() if could_ever_fit(space, demand)), None)
+        if holder is not None:
+            self._holders[demand] = holder.node_id
+        return holder is not None
+
+    def forget_old_frees(self) -> None:
+        """Keep the list of freed nodes short; the next search of each demand looks at all nodes."""
+        if len(self._freed) > 4 * len(self.spaces) + 1000:
+            self._freed.clear()
+            self._fitted_nowhere.clear()
+
+    def _index(self, attempt: RunningAttempt) -> None:
+        self.attempts_on.setdefault(attempt.node_id, {})[attempt.run_id] = attempt
+        if attempt.is_leaving:
+            self.leaving[attempt.run_id] = attempt
+        elif attempt.resume_grade is not None and attempt.resume_grade.is_proven:
+            self.resumable_of.setdefault(attempt.team, {})[attempt.run_id] = attempt
+
+    def _freed_since(self, since: int) -> list[NodeSpace]:
+        fresh = dict.fromkeys(self._freed[since:])
+        spaces = (self.spaces.get(node_id) for node_id in fresh)
+        return [space for space in spaces if space is not None and space.is_open]
+
+    def _renew(self, node_id: NodeId) -> None:
+        space = self.spaces.get(node_id)
+        if space is not None:
+            self.put_node(space.node)
+
+    def _count_capacity(self, space: NodeSpace, sign: int) -> None:
+        if space.node.healthy:
+            for resource, amount in zip(RESOURCES, space.capacity(), strict=True):
+                self.capacity[resource] += sign * amount
+
+    def _move(self, space: NodeSpace, before: int) -> None:
+        if space.whole_free != before:
+            self._unshelve(space, before)
+            self._shelve(space)
+
+    def _shelve(self, space: NodeSpace) -> None:
+        if space.is_open:
+            while len(self._shelves) <= space.whole_free:
+                self._shelves.append({})
+            self._shelves[space.whole_free][space.node_id] = space
+
+    def _unshelve(self, space: NodeSpace, whole_free: int) -> None:
+        if space.is_open:
+            del self._shelves[whole_free][space.node_id]

@@ -1,0 +1,188 @@
+"""What teams hold against what they are guaranteed: quota, lending, borrowing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from mosaic.ids import TeamName, UserName
+from mosaic_scheduler.domain.amount import GPU, LABELS, RESOURCES, UNITS, Amount, in_people_units
+from mosaic_scheduler.domain.reasons import Reason, ReasonCode
+from mosaic_scheduler.domain.snapshot import Team
+
+
+class Standing(Enum):
+    """On whose account a run would start."""
+
+    OWN = "own"  #: within its team's quota, or its team has none to exceed
+    BORROWED = "borrowed"  #: beyond it
+
+
+class Account:
+    """What a team or a user holds."""
+
+    __slots__ = ("held", "running")
+
+    def __init__(self) -> None:
+        self.held = [0, 0, 0]
+        self.running = 0
+
+
+class Ledger:
+    """Who holds how much, and what is left to lend.
+
+    What no team's quota claims belongs to nobody and is lent like idle quota. Teams without a
+    quota live on that too, without a guarantee.
+    """
+
+    def __init__(self, capacity: list[int]) -> None:
+        self.teams: dict[TeamName, Team] = {}
+        self.accounts: dict[TeamName, Account] = {}
+        self.users: dict[tuple[TeamName, UserName], Account] = {}
+        self._capacity = capacity
+        self._quotas: dict[TeamName, tuple[int | None, ...]] = {}
+        #: For each resource, what teams claim or exceed, less what they lend: see `spare`.
+        self._balance = [0, 0, 0]
+
+    def put_team(self, team: Team) -> None:
+        """Add *team*, or replace what was known of it."""
+        self._reweigh(team.name, -1)
+        self.teams[team.name] = team
+        self._quotas[team.name] = _exact_quota(team)
+        self._reweigh(team.name, 1)
+
+    def drop_team(self, name: TeamName) -> None:
+        """Forget a team; what its attempts hold stays on its account."""
+        self._reweigh(name, -1)
+        self.teams.pop(name, None)
+        self._quotas.pop(name, None)
+        self._reweigh(name, 1)
+
+    def charge(self, team: TeamName, user: UserName, amount: Amount, sign: int = 1) -> None:
+        """Book *amount* on the accounts of *team* and *user*; a *sign* of -1 takes it back."""
+        account = self.account(team)
+        self._reweigh(team, -1)
+        _book(account, amount, sign)
+        self._reweigh(team, 1)
+        _book(self.user_account(team, user), amount, sign)
+
+    def account(self, team: TeamName) -> Account:
+        """Return what *team* holds."""
+        known = self.accounts.get(team)
+        if known is None:
+            known = self.accounts[team] = Account()
+        return known
+
+    def user_account(self, team: TeamName, user: UserName) -> Account:
+        """Return what *user* of *team* holds."""
+        known = self.users.get((team, user))
+        if known is None:
+            known = self.users[team, user] = Account()
+        return known
+
+    def quota(self, team: TeamName, resource: int) -> int | None:
+        """Return what *team* is guaranteed of *resource*; None when it has no quota."""
+        quotas = self._quotas.get(team)
+        return None if quotas is None else quotas[resource]
+
+    def spare(self, resource: int) -> int:
+        """Return how much of *resource* could be borrowed: idle quota that is lent, what nobody claims."""
+        return self._capacity[resource] + self._balance[resource]
+
+    def overdraft(self, team: TeamName, resource: int, extra: int = 0) -> int:
+        """Return by how much *team* would exceed its quota of *resource* with *extra* more."""
+        quota = self.quota(team, resource)
+        return 0 if quota is None else max(0, self.account(team).held[resource] + extra - quota)
+
+    def standing(self, team: TeamName, amount: Amount | list[int]) -> Standing:
+        """Tell on whose account *amount* more would be for *team*."""
+        exceeds = any(amount[r] > 0 and self.overdraft(team, r, amount[r]) for r in RESOURCES)
+        return Standing.BORROWED if exceeds else Standing.OWN
+
+    def is_guaranteed(self, team: TeamName) -> bool:
+        """Tell whether *team* has a quota of anything."""
+        return any(quota is not None for quota in self._quotas.get(team, ()))
+
+    def why_not_borrow(self, team: TeamName, amount: Amount, *, resumable: bool) -> Reason | None:
+        """Say why *team* may not borrow what *amount* exceeds its quota by; None when it may."""
+        for resource in RESOURCES:
+            if amount[resource] and self.overdraft(team, resource, amount[resource]):
+                reason = self._why_not_borrow_one(team, resource, amount[resource], resumable)
+                if reason is not None:
+                    return reason
+        return None
+
+    def lent_out(self, team: TeamName, amount: Amount) -> Reason | None:
+        """Name who uses idle quota of *team* that *amount* would need; None when nobody does."""
+        for resource in RESOURCES:
+            quota = self.quota(team, resource)
+            if amount[resource] and quota is not None:
+                held = self.account(team).held[resource]
+                overdraft, borrower = max((self.overdraft(name, resource), name) for name in self.accounts)
+                lent = min(overdraft, quota - held)
+                if lent > 0:
+                    facts = self._position(team, resource)
+                    return Reason.of(
+                        ReasonCode.LENT_OUT, **facts, lent=in_people_units(resource, lent), borrower=borrower
+                    )
+        return None
+
+    def _why_not_borrow_one(
+        self, team: TeamName, resource: int, extra: int, resumable: bool
+    ) -> Reason | None:
+        facts = self._position(team, resource)
+        limit = self.teams[team].borrowing_limit_gpus
+        overdraft = self.overdraft(team, resource, extra)
+        if resource == GPU and limit is not None and overdraft > limit * UNITS[GPU]:
+            facts.pop("resource")
+            return Reason.of(ReasonCode.BORROWING_LIMIT, **facts, limit=limit)
+        if not resumable:
+            return Reason.of(ReasonCode.LOAN_NOT_RECALLABLE, **facts)
+        if self.spare(resource) + self._effect(team, resource, extra) < 0:
+            lendable = max(0, self.spare(resource))
+            return Reason.of(ReasonCode.QUOTA_USED, **facts, lendable=in_people_units(resource, lendable))
+        return None
+
+    def _position(self, team: TeamName, resource: int) -> dict[str, str | float]:
+        quota = self.quota(team, resource) or 0
+        held = self.account(team).held[resource]
+        return {
+            "team": team,
+            "used": in_people_units(resource, held),
+            "quota": in_people_units(resource, quota),
+            "resource": LABELS[resource],
+        }
+
+    def _reweigh(self, team: TeamName, sign: int) -> None:
+        held = self.account(team).held
+        for resource in RESOURCES:
+            self._balance[resource] += sign * self._weight(team, resource, held[resource])
+
+    def _effect(self, team: TeamName, resource: int, extra: int) -> int:
+        held = self.account(team).held[resource]
+        return self._weight(team, resource, held + extra) - self._weight(team, resource, held)
+
+    def _weight(self, team: TeamName, resource: int, held: int) -> int:
+        quota = self.quota(team, resource)
+        if quota is None:
+            return -held
+        idle = quota - held
+        if idle <= 0:
+            return idle - quota
+        limit = self.teams[team].lending_limit_gpus if resource == GPU else None
+        lends = idle if limit is None else min(idle, int(limit * UNITS[GPU]))
+        return lends - quota
+
+
+def _exact_quota(team: Team) -> tuple[int | None, ...]:
+    limits: Iterable[float | None] = (team.quota.gpus, team.quota.cpus, team.quota.memory_mb)
+    return tuple(
+        None if limit is None else int(limit * unit) for limit, unit in zip(limits, UNITS, strict=True)
+    )
+
+
+def _book(account: Account, amount: Amount, sign: int) -> None:
+    held = account.held
+    for resource in RESOURCES:
+        held[resource] += sign * amount[resource]
+    account.running += sign
