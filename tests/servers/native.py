@@ -17,7 +17,7 @@ from tests.servers.handle import Kind, free_port, wait_until
 from tests.servers.packages import Programs, find_programs
 
 #: Ends the group when the other end of the pipe closes: also when the test process is killed.
-_LIFELINE = 'read -r _; kill -KILL -- "-$1" 2>/dev/null; rm -rf -- "$2"'
+_LIFELINE = 'read -r _; kill -KILL "-$1" 2>/dev/null; rm -rf -- "$2"'
 
 #: Scripts that run before the server refuse to work without these.
 _KEPT_VARIABLES = ("PATH", "LANG", "TMPDIR")
