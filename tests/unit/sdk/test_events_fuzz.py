@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mosaic.events import EVENT, KINDS, LogLine, Scan, Violation, read_line, scan_lines, write_line
 from mosaic.events.scan import fold
 

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+
 from mosaic.events import (
     AttemptEnded,
     CheckpointSaved,
@@ -338,6 +339,16 @@ def test_ten_megabytes_without_a_newline_are_clipped_text() -> None:
 )
 def test_hostile_lines_are_read_in_linear_time(raw: bytes) -> None:
     read_line(raw)
+
+
+@pytest.mark.parametrize("depth", [1, 200, 249, 250, 251, 252, 253, 254, 1000, 5000])
+def test_no_depth_of_nesting_makes_an_event_unwritable(depth: int) -> None:
+    nested = b"[" * depth + b"]" * depth
+
+    reading = read_line(b'{"event":"agent_ready","payload":{"deep":%s}}' % nested)
+
+    assert isinstance(reading, Custom | LogLine)
+    assert isinstance(reading, LogLine) or read_line(write_line(reading)) == reading
 
 
 def test_an_event_survives_being_written_and_read() -> None:

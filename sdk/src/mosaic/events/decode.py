@@ -11,6 +11,8 @@ from typing import Any
 
 import orjson
 
+from mosaic.events.tolerant import TOO_DEEP, is_writable
+
 _TOKEN = re.compile(
     r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'  # a string, closed or not: an unclosed one must not be tried again
     r"|-?Infinity|NaN"
@@ -28,6 +30,8 @@ _IN_STRING = re.compile(
 _REPLACEMENT = "\\ufffd"
 #: No shorter run of digits is beyond a double.
 _SAFE_NUMBER_CHARS = 300
+#: With no more brackets than this, nothing is nested too deep.
+_SAFE_DEPTH = 200
 
 
 def decode_object(line: bytes) -> dict[str, Any] | None:
@@ -35,13 +39,18 @@ def decode_object(line: bytes) -> dict[str, Any] | None:
 
     Never raises. The last of duplicate keys wins. What strict JSON cannot say arrives as text
     (``"NaN"``, ``"Infinity"``); what no text can hold (NUL, half a surrogate pair, broken UTF-8)
-    arrives as U+FFFD, so that every value found here can be stored and written again.
+    arrives as U+FFFD, and a field nested beyond what encoders write arrives as ``"..."``; so every
+    value found here can be stored and written again.
     """
     stripped = line.strip().removeprefix(b"\xef\xbb\xbf")
     if not (stripped.startswith(b"{") and stripped.endswith(b"}")):
         return None
     value = None if b"\\u0000" in stripped else _parsed(stripped)
-    return value if value is not None else _parsed(_repaired(stripped))
+    if value is None:
+        value = _parsed(_repaired(stripped))
+    if value is not None and stripped.count(b"[") + stripped.count(b"{") > _SAFE_DEPTH:
+        _prune(value)
+    return value
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
@@ -50,6 +59,13 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if type(value) is dict else None
+
+
+def _prune(record: dict[str, Any]) -> None:
+    """Replace what no encoder would write again, in the record and in its payload."""
+    for fields in (record.get("payload"), record):
+        if isinstance(fields, dict):
+            fields.update({name: TOO_DEEP for name, value in fields.items() if not is_writable(value)})
 
 
 def _repaired(line: bytes) -> bytes:

@@ -12,6 +12,8 @@ import orjson
 Fields = dict[str, Any]
 
 LABEL_CHARS = 256
+#: Stands for a value that is nested too deep to be written again.
+TOO_DEEP = "..."
 _NUMBER_CHARS = 64
 _ISO_CHARS = 40
 _EPISODE_ID = re.compile(r"(?:.*[^a-z0-9])?(?:ep(?:isode)?[_-]?)?([0-9]{1,18})", re.IGNORECASE | re.DOTALL)
@@ -66,10 +68,16 @@ def as_text(value: Any) -> str:
     """Return text as it is and anything else as compact JSON."""
     if isinstance(value, str):
         return value
+    return orjson.dumps(value).decode() if is_writable(value) else TOO_DEEP
+
+
+def is_writable(value: Any) -> bool:
+    """Tell whether *value* can be written as JSON again inside an event: encoders have a depth limit."""
     try:
-        return orjson.dumps(value).decode()
-    except TypeError:  # nested deeper than orjson writes
-        return "..."
+        orjson.dumps([[[value]]])
+    except TypeError:
+        return False
+    return True
 
 
 def as_text_or_none(value: Any) -> str | None:
