@@ -59,7 +59,7 @@ def episode_payloads() -> st.SearchStrategy[dict[str, Any]]:
 
 def plain_lines() -> st.SearchStrategy[dict[str, Any]]:
     events = {"metric": metric_payloads(), "step": step_payloads(), "episode": episode_payloads()}
-    events |= {"heartbeat": payloads | st.none(), "log": payloads}
+    events |= {"heartbeat": payloads, "log": payloads}
     envelope = {"run_id": st.just("R") | scalars, "timestamp": st.just(1.5) | scalars}
     return st.one_of(
         [
