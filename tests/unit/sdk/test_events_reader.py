@@ -351,6 +351,12 @@ def test_no_depth_of_nesting_makes_an_event_unwritable(depth: int) -> None:
     assert isinstance(reading, LogLine) or read_line(write_line(reading)) == reading
 
 
+def test_a_null_the_worker_sent_is_written_again() -> None:
+    event = event_in(b'{"event":"run_started","payload":{"config":null,"tags":[null]}}')
+
+    assert write_line(event) == b'{"event":"run_started","payload":{"config":null,"tags":[null]}}'
+
+
 def test_an_event_survives_being_written_and_read() -> None:
     event = event_in(
         line(event="attempt_ended", payload={"outcome": "failed", "exit_code": -9, "x": math.pi})

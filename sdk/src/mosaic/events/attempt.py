@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from mosaic.events.envelope import Envelope, Payload
 from mosaic.events.lifecycle import LooseNumber, LooseText
-from pydantic import Field
 
 
 class AttemptStart(Payload):

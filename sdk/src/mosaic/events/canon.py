@@ -125,7 +125,10 @@ def _mentioned(name: str, faults: list[str]) -> bool:
 
 
 def _settle_actor_and_end(fields: Fields, faults: list[str]) -> None:
-    fields["episode_index"] = tolerant.take_episode_index(fields)
+    index = tolerant.take_episode_index(fields)
+    fields.pop("episode_index", None)
+    if index is not None:
+        fields["episode_index"] = index
     settle(fields, ("agent_id", "agent"), tolerant.as_agent, faults, "a name")
     settle(fields, ("terminated",), tolerant.as_flag, faults, "true or false")
     settle(fields, ("truncated",), tolerant.as_flag, faults, "true or false")

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from mosaic.ids import RunId
 from pydantic import BaseModel, ConfigDict, field_serializer
+
+from mosaic.ids import RunId
 
 if TYPE_CHECKING:
     from mosaic.events import Event

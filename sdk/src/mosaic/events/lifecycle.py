@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from pydantic import BeforeValidator, Field
+
 from mosaic.events.envelope import Envelope, Payload
 from mosaic.events.tolerant import as_number_or_none, as_text_or_none
-from pydantic import BeforeValidator, Field
 
 #: Any JSON value, read as text: a worker that reports an error must not fail on its type.
 LooseText = Annotated[str | None, BeforeValidator(as_text_or_none)]

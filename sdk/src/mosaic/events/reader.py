@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+
+from pydantic import ValidationError
 
 from mosaic.events.canon import CANON, KIND_ALIASES
 from mosaic.events.decode import decode_object
 from mosaic.events.text import LogLine, read_object, read_text
 from mosaic.events.tolerant import LABEL_CHARS, Fields, as_text, take_time
 from mosaic.events.union import EVENT, KINDS, Event
-from pydantic import ValidationError
 
 #: How much of a broken line is shown with its violation.
 RAW_CHARS = 2_000
@@ -72,7 +71,7 @@ def _take_kind(record: Fields) -> str | None:
 
 def _read_event(kind: str, record: Fields, run_id: str | None) -> Event | str:
     """Return the event, or the sentence that says why there is none."""
-    envelope = {"run_id": _take_run_id(record) or run_id, "timestamp": take_time(record)}
+    envelope = _take_envelope(record, run_id)
     if kind not in KINDS or kind == "custom":
         return _custom(kind, record, envelope)
     payload = record.pop("payload", None)
@@ -83,7 +82,7 @@ def _read_event(kind: str, record: Fields, run_id: str | None) -> Event | str:
     return "; ".join(faults) if faults else _validated({"event": kind, "payload": fields, **envelope})
 
 
-def _custom(kind: str, record: Fields, envelope: dict[str, str | datetime | None]) -> Event | str:
+def _custom(kind: str, record: Fields, envelope: Fields) -> Event | str:
     if kind == "custom":
         own = record.pop("kind", None)
         kind = own if isinstance(own, str) else kind
@@ -92,7 +91,7 @@ def _custom(kind: str, record: Fields, envelope: dict[str, str | datetime | None
     return _validated({"event": "custom", "kind": kind, "payload": fields, **envelope})
 
 
-def _validated(event: dict[str, Any]) -> Event | str:
+def _validated(event: Fields) -> Event | str:
     try:
         return EVENT.validate_python(event)
     except ValidationError as error:
@@ -100,9 +99,11 @@ def _validated(event: dict[str, Any]) -> Event | str:
         return "; ".join(f"{'.'.join(map(str, fault['loc'][2:]))}: {fault['msg']}" for fault in faults)
 
 
-def _take_run_id(record: Fields) -> str | None:
+def _take_envelope(record: Fields, default_run_id: str | None) -> Fields:
     run_id = record.pop("run_id", None)
-    return None if run_id is None else as_text(run_id)[:LABEL_CHARS]
+    time = take_time(record)
+    named = default_run_id if run_id is None else as_text(run_id)[:LABEL_CHARS]
+    return {name: value for name, value in (("run_id", named), ("timestamp", time)) if value is not None}
 
 
 def _torn_event(line: bytes) -> Violation | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import orjson
+
 from mosaic.events import canon
 from mosaic.events.lifecycle import Heartbeat
 from mosaic.events.reader import Reading, Violation, read_line

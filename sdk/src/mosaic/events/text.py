@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+
 from mosaic.events.tolerant import as_level, as_number_or_none, as_position
 
 #: More of a line than this is not shown; the stream keeps the line itself.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from mosaic.events.envelope import Envelope, Payload
 from pydantic import Field
+
+from mosaic.events.envelope import Envelope, Payload
 
 
 class MetricPoint(Payload):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Annotated, get_args
 
+from pydantic import Field, TypeAdapter
+
 from mosaic.events.attempt import (
     AttemptEnded,
     AttemptStarted,
@@ -23,7 +25,6 @@ from mosaic.events.lifecycle import (
     RunStarted,
 )
 from mosaic.events.training import Artifact, Custom, Episode, Log, Metric, Step
-from pydantic import Field, TypeAdapter
 
 LifecycleEvent = (
     RunStarted | RunCompleted | RunFailed | RunCancelled | Heartbeat | CheckpointSaved | CheckpointLoaded
