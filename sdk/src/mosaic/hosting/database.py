@@ -10,9 +10,10 @@ from typing import Any
 import sqlalchemy
 from alembic import command
 from alembic.config import Config
-from mosaic.errors import DatabaseUnavailable
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import OperationalError
+
+from mosaic.errors import DatabaseUnavailable
 
 
 def open_engine(url: str, *, pool_size: int = 5) -> Engine:

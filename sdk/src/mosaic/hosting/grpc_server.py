@@ -11,6 +11,7 @@ import grpc
 import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
+
 from mosaic.errors import MosaicError
 from mosaic.wire.channel import SERVER_OPTIONS
 from mosaic.wire.status import CODE_KEY, status_of

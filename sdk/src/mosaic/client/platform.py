@@ -1,0 +1,295 @@
+"""One object for the whole platform."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeVar
+
+import grpc
+
+from mosaic.client import reading
+from mosaic.client.endpoints import Endpoints, home_directory
+from mosaic.client.values import (
+    Curve,
+    Episode,
+    EventLine,
+    Explanation,
+    LogLine,
+    Manifest,
+    Run,
+    RunDetail,
+    SeriesInfo,
+    Submission,
+    Summary,
+)
+from mosaic.lifecycle import RunState
+from mosaic.wire.channel import open_channel
+from mosaic.wire.convert import run_state_to_wire
+from mosaic.wire.status import error_from
+from mosaic.wire.v1 import (
+    registry_pb2,
+    registry_pb2_grpc,
+    scheduler_pb2,
+    scheduler_pb2_grpc,
+    telemetry_pb2,
+    telemetry_pb2_grpc,
+)
+
+AnswerT = TypeVar("AnswerT")
+
+_TIMEOUT_S = 30.0
+
+
+class Mosaic:
+    """A connection to the platform. Every call raises a `mosaic.errors.MosaicError` that says what to do.
+
+    ::
+
+        with Mosaic.connect() as fleet:
+            (run,) = fleet.submit(Submission("reference", {"env_id": "CartPole-v1"}, seed=1))
+            run = fleet.wait(run.run_id)
+            print(fleet.manifest(run.run_id).content["outcome"])
+    """
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        """Reach the services at *endpoints*; nothing is sent before the first call."""
+        self.endpoints = endpoints
+        self._channels = [
+            open_channel(address)
+            for address in (endpoints.registry, endpoints.scheduler, endpoints.telemetry)
+        ]
+        self._registry = registry_pb2_grpc.RegistryStub(self._channels[0])
+        self._scheduler = scheduler_pb2_grpc.SchedulerStub(self._channels[1])
+        self._telemetry = telemetry_pb2_grpc.TelemetryStub(self._channels[2])
+
+    @classmethod
+    def connect(cls, env: Mapping[str, str] | None = None) -> Mosaic:
+        """Connect to the platform that the environment names, or that ``mosaic up`` runs here.
+
+        Raises:
+            ServiceUnavailable: nothing says where the platform is.
+        """
+        env = os.environ if env is None else env
+        return cls(Endpoints.find(env, home_directory(env)))
+
+    def __enter__(self) -> Mosaic:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        for channel in self._channels:
+            channel.close()
+
+    def submit(self, asked: Submission) -> list[Run]:
+        """Submit and return the runs, one for each seed.
+
+        Raises:
+            BadInput: lists everything that is wrong with it.
+        """
+        answer = self._ask(self._scheduler.Submit, reading.submit_request(asked, dry_run=False))
+        return [reading.run(run) for run in answer.runs]
+
+    def predict(self, asked: Submission) -> list[str]:
+        """Return what a submit would lead to, in sentences, without submitting.
+
+        Raises:
+            BadInput: lists everything that is wrong with it.
+        """
+        answer = self._ask(self._scheduler.Submit, reading.submit_request(asked, dry_run=True))
+        return list(answer.prediction)
+
+    def run(self, run_id: str) -> RunDetail:
+        """Return the run whose id is, or starts with, *run_id*.
+
+        Raises:
+            RunNotFound: there is none.
+        """
+        return reading.detail(self._ask(self._scheduler.GetRun, scheduler_pb2.GetRunRequest(run_id=run_id)))
+
+    def runs(
+        self,
+        *,
+        states: Collection[RunState] = (),
+        team: str = "",
+        user: str = "",
+        worker: str = "",
+        labels: Mapping[str, str] | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """Return at most *limit* runs, newest first."""
+        found: list[Run] = []
+        request = scheduler_pb2.ListRunsRequest(
+            states=[run_state_to_wire(state) for state in states],  # type: ignore[misc]
+            team=team,
+            user=user,
+            worker=worker,
+            labels=dict(labels or {}),
+        )
+        while len(found) < limit:
+            request.page_size = min(limit - len(found), 1000)
+            answer = self._ask(self._scheduler.ListRuns, request)
+            found += [reading.run(run) for run in answer.runs]
+            request.page_token = answer.next_page_token
+            if not answer.next_page_token:
+                break
+        return found
+
+    def watch(self, run_ids: Collection[str] = ()) -> Iterator[Run]:
+        """Yield the runs as they stand, then each again after every change, without end."""
+        request = scheduler_pb2.WatchRunsRequest(run_ids=sorted(run_ids))
+        for run in self._follow(self._scheduler.WatchRuns, request, "scheduler"):
+            yield reading.run(run)
+
+    def wait(self, run_id: str) -> Run:
+        """Return the run once it has ended."""
+        return next(run for run in self.watch([run_id]) if run.has_ended)
+
+    def cancel(self, run_id: str, *, actor: str = "", reason: str = "") -> Run:
+        """End a run: SIGTERM, its grace, SIGKILL. An ended run stays as it is."""
+        return self._command(self._scheduler.Cancel, run_id, actor, reason)
+
+    def pause(self, run_id: str, *, actor: str = "") -> Run:
+        """Stop a running run in place; it keeps its machine."""
+        return self._command(self._scheduler.Pause, run_id, actor)
+
+    def resume(self, run_id: str, *, actor: str = "") -> Run:
+        """Let a paused run go on."""
+        return self._command(self._scheduler.Resume, run_id, actor)
+
+    def retry(self, run_id: str, *, actor: str = "") -> Run:
+        """Submit an ended run again; the new run is labelled ``retry_of``."""
+        return self._command(self._scheduler.Retry, run_id, actor)
+
+    def explain(self, run_id: str) -> Explanation:
+        """Say why a run waits and when it may start."""
+        request = scheduler_pb2.GetRunRequest(run_id=run_id)
+        return reading.explanation(self._ask(self._scheduler.Explain, request))
+
+    def events(
+        self,
+        run_id: str,
+        *,
+        attempt: int = 0,
+        from_seq: int | None = None,
+        kinds: Collection[str] = (),
+        follow: bool = False,
+        limit: int = 0,
+    ) -> Iterator[EventLine]:
+        """Yield the events of a run in order; with *follow*, go on until it is sealed."""
+        request = telemetry_pb2.ReadEventsRequest(
+            run_id=run_id, attempt=attempt, kinds=sorted(kinds), follow=follow, limit=limit
+        )
+        if from_seq is not None:
+            getattr(request, "from").CopyFrom(telemetry_pb2.Position(attempt=attempt or 1, seq=from_seq))
+        for chunk in self._follow(self._telemetry.ReadEvents, request, "telemetry"):
+            for line in chunk.lines:
+                yield EventLine(chunk.attempt, line.seq, line.time, line.kind, line.line)
+
+    def logs(
+        self, run_id: str, *, attempt: int = 0, tail: int = 0, follow: bool = False
+    ) -> Iterator[LogLine]:
+        """Yield log lines; with *follow*, go on until the run is sealed."""
+        request = telemetry_pb2.ReadLogsRequest(run_id=run_id, attempt=attempt, tail=tail, follow=follow)
+        for chunk in self._follow(self._telemetry.ReadLogs, request, "telemetry"):
+            for entry in chunk.entries:
+                yield LogLine(chunk.attempt, entry.seq, entry.time, entry.stream, entry.level, entry.text)
+
+    def series(self, run_id: str, *, attempt: int = 0) -> list[SeriesInfo]:
+        """Return the curves that can be read."""
+        request = telemetry_pb2.ListSeriesRequest(run_id=run_id, attempt=attempt)
+        answer = self._ask(self._telemetry.ListSeries, request, "telemetry")
+        return [reading.series_info(info) for info in answer.series]
+
+    def curve(
+        self, run_id: str, name: str, *, agent: str = "", attempt: int = 0, resolution: int = 1000
+    ) -> Curve:
+        """Return a curve in at most *resolution* buckets; 0 asks for every point."""
+        request = telemetry_pb2.ReadSeriesRequest(
+            run_id=run_id,
+            key=telemetry_pb2.SeriesKey(name=name, agent=agent),
+            resolution=resolution,
+            attempt=attempt,
+        )
+        return reading.curve(name, agent, self._ask(self._telemetry.ReadSeries, request, "telemetry"))
+
+    def episodes(self, run_id: str, *, attempt: int = 0, last: int = 0) -> list[Episode]:
+        """Return episodes in order; *last* asks for the newest ones only."""
+        request = telemetry_pb2.ReadEpisodesRequest(run_id=run_id, attempt=attempt, last=last)
+        answer = self._ask(self._telemetry.ReadEpisodes, request, "telemetry")
+        return [reading.episode(episode) for episode in answer.episodes]
+
+    def summaries(self, run_ids: Collection[str]) -> dict[str, Summary]:
+        """Return the newest numbers of each run that has sent anything."""
+        request = telemetry_pb2.SummariseRequest(run_ids=list(run_ids))
+        answer = self._ask(self._telemetry.Summarise, request, "telemetry")
+        return {summary.run_id: reading.summary(summary) for summary in answer.summaries}
+
+    def manifest(self, run_id: str) -> Manifest:
+        """Return the manifest of an ended run.
+
+        Raises:
+            NotFound: it has not been written yet.
+        """
+        request = telemetry_pb2.GetManifestRequest(run_id=run_id)
+        answer = self._ask(self._telemetry.GetManifest, request, "telemetry")
+        return Manifest(answer.run_id, json.loads(answer.json), answer.digest, answer.path)
+
+    def fleet(self) -> registry_pb2.Fleet:
+        """Return machines, agents and workers as they stand."""
+        return self._ask(self._registry.GetFleet, registry_pb2.GetFleetRequest(), "registry")
+
+    def watch_fleet(self) -> Iterator[registry_pb2.Fleet]:
+        """Yield the fleet now and after every change."""
+        return self._follow(self._registry.WatchFleet, registry_pb2.WatchFleetRequest(), "registry")
+
+    def worker(self, name: str) -> registry_pb2.Worker:
+        """Return what the registry knows of a worker.
+
+        Raises:
+            WorkerNotFound: no worker has that name.
+        """
+        request = registry_pb2.DescribeWorkerRequest(name=name)
+        return self._ask(self._registry.DescribeWorker, request, "registry")
+
+    def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
+        """Take a node or an agent out of planning, or back in; what runs there goes on."""
+        request = registry_pb2.DrainRequest(draining=draining)
+        if node_id:
+            request.node_id = node_id
+        else:
+            request.agent_id = agent_id
+        self._ask(self._registry.Drain, request, "registry")
+
+    def teams(self) -> list[scheduler_pb2.Team]:
+        """Return every team that was set up."""
+        return list(self._ask(self._scheduler.ListTeams, scheduler_pb2.ListTeamsRequest()).teams)
+
+    def set_team(self, team: scheduler_pb2.Team) -> scheduler_pb2.Team:
+        """Set up a team, or change its terms."""
+        return self._ask(self._scheduler.SetTeam, team)
+
+    def _command(self, call: Callable[..., Any], run_id: str, actor: str, reason: str = "") -> Run:
+        request = scheduler_pb2.RunCommand(run_id=run_id, actor=actor, reason=reason)
+        return reading.run(self._ask(call, request))
+
+    def _ask(self, call: Callable[..., AnswerT], request: Any, service: str = "scheduler") -> AnswerT:
+        try:
+            return call(request, timeout=_TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise error_from(error, service=service, address=getattr(self.endpoints, service)) from error
+
+    def _follow(
+        self, call: Callable[..., Iterator[AnswerT]], request: Any, service: str
+    ) -> Iterator[AnswerT]:
+        stream: Any = call(request)
+        try:
+            yield from stream
+        except grpc.RpcError as error:
+            raise error_from(error, service=service, address=getattr(self.endpoints, service)) from error
+        finally:
+            stream.cancel()

@@ -1,0 +1,182 @@
+"""Wire messages read into client values, and submissions written for the wire."""
+
+from __future__ import annotations
+
+import json
+
+from mosaic.client import values
+from mosaic.wire.convert import attempt_state_from_wire, from_timestamp, run_state_from_wire, to_timestamp
+from mosaic.wire.v1 import scheduler_pb2 as wire
+from mosaic.wire.v1 import telemetry_pb2
+
+
+def submit_request(asked: values.Submission, *, dry_run: bool) -> wire.SubmitRequest:
+    """Return *asked* for the wire."""
+    needs = asked.resources
+    spec = wire.RunSpec(
+        worker=asked.worker,
+        config_json=json.dumps(dict(asked.config)),
+        name=asked.name,
+        team=asked.team,
+        user=asked.user,
+        priority=asked.priority,
+        resources=wire.Resources(
+            cpus=needs.cpus,
+            memory_mb=needs.memory_mb,
+            gpus=needs.gpus,
+            gpu_fraction=needs.gpu_fraction,
+            gpu_memory_mb=needs.gpu_memory_mb,
+        ),
+        max_wall_s=asked.max_wall_s,
+        max_retries=asked.max_retries,
+        hang_limit_s=asked.hang_limit_s,
+        labels=dict(asked.labels),
+        secrets=dict(asked.secrets),
+        environment=dict(asked.environment),
+        not_before=to_timestamp(asked.not_before),
+    )
+    if asked.seed is not None:
+        spec.seed = asked.seed
+    return wire.SubmitRequest(
+        spec=spec, seeds=asked.seeds, idempotency_key=asked.idempotency_key, dry_run=dry_run
+    )
+
+
+def run(message: wire.Run) -> values.Run:
+    """Return the run of *message*."""
+    spec, needs = message.spec, message.spec.resources
+    submitted = from_timestamp(message.submitted_at)
+    assert submitted is not None, "every run was submitted at some time"
+    return values.Run(
+        run_id=message.run_id,
+        worker=spec.worker,
+        state=run_state_from_wire(message.state),
+        attempt=message.attempt,
+        name=spec.name,
+        team=spec.team,
+        user=spec.user,
+        priority=spec.priority,
+        seed=spec.seed if spec.HasField("seed") else None,
+        config=json.loads(spec.config_json or "{}"),
+        reason_code=message.reason_code,
+        reason=message.reason,
+        submitted_at=submitted,
+        started_at=from_timestamp(message.started_at),
+        ended_at=from_timestamp(message.ended_at),
+        config_digest=message.config_digest,
+        agent_id=message.agent_id,
+        node_id=message.node_id,
+        gpu_ids=tuple(message.gpu_ids),
+        labels=dict(spec.labels),
+        resources=values.Resources(
+            needs.cpus, needs.memory_mb, needs.gpus, needs.gpu_fraction, needs.gpu_memory_mb
+        ),
+    )
+
+
+def detail(message: wire.RunDetail) -> values.RunDetail:
+    """Return the run, its attempts and its history."""
+    return values.RunDetail(
+        run(message.run),
+        tuple(_attempt(attempt) for attempt in message.attempts),
+        tuple(_change(change) for change in message.history),
+    )
+
+
+def _attempt(message: wire.Attempt) -> values.Attempt:
+    return values.Attempt(
+        attempt=message.attempt,
+        state=attempt_state_from_wire(message.state),
+        agent_id=message.agent_id,
+        node_id=message.node_id,
+        gpu_ids=tuple(message.gpu_ids),
+        admitted_at=from_timestamp(message.admitted_at),
+        claimed_at=from_timestamp(message.claimed_at),
+        started_at=from_timestamp(message.started_at),
+        ended_at=from_timestamp(message.ended_at),
+        failure_kind=message.failure_kind,
+        reason=message.reason,
+        exit_code=message.exit_code if message.HasField("exit_code") else None,
+        last_seq=message.last_seq,
+        resumed_from=message.resumed_from,
+    )
+
+
+def _change(message: wire.Change) -> values.Change:
+    return values.Change(
+        from_timestamp(message.at),
+        message.attempt,
+        message.fact,
+        message.before,
+        message.after,
+        message.actor,
+        message.detail,
+    )
+
+
+def explanation(message: wire.ExplainResponse) -> values.Explanation:
+    """Return why a run waits."""
+    return values.Explanation(
+        tuple(message.sentences),
+        from_timestamp(message.estimated_start),
+        message.assumption,
+        message.queue_position,
+    )
+
+
+def series_info(message: telemetry_pb2.SeriesInfo) -> values.SeriesInfo:
+    """Return what is known of a curve."""
+    return values.SeriesInfo(
+        name=message.key.name,
+        agent=message.key.agent,
+        attempt=message.attempt,
+        count=message.count,
+        last_step=message.last_step,
+        last_value=message.last_value,
+        min_value=message.min_value,
+        max_value=message.max_value,
+        unit=message.unit,
+    )
+
+
+def curve(name: str, agent: str, message: telemetry_pb2.ReadSeriesResponse) -> values.Curve:
+    """Return the curve of *message*."""
+    return values.Curve(
+        name=name,
+        agent=agent,
+        unit=message.unit,
+        total_points=message.total_points,
+        steps=tuple(message.steps),
+        means=tuple(message.means),
+        minima=tuple(message.minima),
+        maxima=tuple(message.maxima),
+        counts=tuple(message.counts),
+    )
+
+
+def episode(message: telemetry_pb2.Episode) -> values.Episode:
+    """Return the episode of *message*."""
+    return values.Episode(
+        attempt=message.attempt,
+        seq=message.seq,
+        index=message.index,
+        agent=message.agent,
+        episode_return=message.episode_return,
+        length=message.length,
+        step=message.step,
+        time=message.time,
+    )
+
+
+def summary(message: telemetry_pb2.RunSummary) -> values.Summary:
+    """Return the newest numbers of a run."""
+    return values.Summary(
+        run_id=message.run_id,
+        events=message.events,
+        last_step=message.last_step,
+        steps_per_s=message.steps_per_s,
+        mean_return=message.mean_return if message.has_returns else None,
+        episodes=message.episodes,
+        last_event_at=from_timestamp(message.last_event_at),
+        is_sealed=message.sealed,
+    )
