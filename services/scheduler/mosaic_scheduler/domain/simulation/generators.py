@@ -133,8 +133,8 @@ def _bursts(random: Random, size: TraceSize, fleet: Fleet) -> list[TracedRun]:
     runs: list[TracedRun] = []
     while len(runs) < size.runs:
         first = _run(random, len(runs), _someone(random, size), _moment(random, size), _SMALL_MIX)
-        sweep = min(random.randint(20, 80), size.runs - len(runs))
-        runs.extend(_like(first, random, len(runs) + seed) for seed in range(sweep))
+        sweep = range(len(runs), min(len(runs) + random.randint(20, 80), size.runs))
+        runs.extend([_like(first, random, index) for index in sweep])
     return _scaled(runs, LOAD[TraceKind.BURSTS] * _gpu_seconds(fleet, size))
 
 

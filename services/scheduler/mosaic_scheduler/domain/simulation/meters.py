@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-
-from mosaic.ids import TeamName
+from typing import Generic, TypeVar
 
 #: cpus, memory_mb, gpus: what a lease holds and what shares are taken of.
 Resources = tuple[float, float, float]
+
+Owner = TypeVar("Owner", bound=Hashable)
 
 
 class Integral:
@@ -34,43 +35,50 @@ class Integral:
 
 
 @dataclass(slots=True)
-class _TeamUse:
+class _Use:
     held: list[float]
+    since: float
     share: float = 0.0
     decayed: float = 0.0
-    since: float = 0.0
 
 
-class ShareMeter:
-    """The decayed dominant share of each team, measured apart from the policy that is judged by it."""
+class ShareMeter(Generic[Owner]):
+    """The decayed dominant share of each owner: the mean share it held, weighted towards now."""
 
-    def __init__(self, weights: Mapping[TeamName, float], fleet: Resources, half_life: float) -> None:
+    def __init__(self, fleet: Resources, half_life: float) -> None:
         """Start with nothing used; *fleet* is what there is, *half_life* in seconds."""
-        self._weights = dict(weights)
         self._fleet = fleet
         self._half_life = half_life
-        self._teams = {team: _TeamUse([0.0, 0.0, 0.0]) for team in weights}
+        self._uses: dict[Owner, _Use] = {}
 
-    def change(self, team: TeamName, by: Resources, sign: int, at: float) -> None:
-        """Add (*sign* 1) or remove (-1) a lease of *team* at the moment *at*."""
-        use = self._teams[team]
+    def change(self, owner: Owner, by: Resources, sign: int, at: float) -> None:
+        """Add (*sign* 1) or remove (-1) a lease of *owner* at the moment *at*."""
+        use = self._uses.setdefault(owner, _Use([0.0, 0.0, 0.0], since=at))
         self._settle(use, at)
         held = use.held
         for index in (0, 1, 2):
             held[index] += sign * by[index]
-        use.share = max(held[i] / self._fleet[i] if self._fleet[i] else 0.0 for i in (0, 1, 2))
+        use.share = self._dominant(held)
 
-    def gpus_held(self) -> dict[TeamName, float]:
-        """Return the GPUs each team holds now."""
-        return {team: use.held[2] for team, use in self._teams.items()}
+    def charge(self, owner: Owner, by: Resources, seconds: float) -> None:
+        """Count *by* as if it had been held for *seconds* more."""
+        use = self._uses[owner]
+        use.decayed += self._dominant(by) * (1.0 - 0.5 ** (seconds / self._half_life))
 
-    def shares(self, at: float) -> dict[TeamName, float]:
-        """Return each team's decayed share over its weight, as a mean share of the recent past."""
-        for use in self._teams.values():
+    def gpus_held(self) -> dict[Owner, float]:
+        """Return the GPUs each owner holds now."""
+        return {owner: use.held[2] for owner, use in self._uses.items()}
+
+    def shares(self, at: float) -> dict[Owner, float]:
+        """Return the decayed share of each owner who has ever held anything."""
+        for use in self._uses.values():
             self._settle(use, at)
-        return {team: use.decayed / self._weights[team] for team, use in self._teams.items()}
+        return {owner: use.decayed for owner, use in self._uses.items()}
 
-    def _settle(self, use: _TeamUse, at: float) -> None:
+    def _dominant(self, held: Sequence[float]) -> float:
+        return max(part / whole if whole else 0.0 for part, whole in zip(held, self._fleet, strict=True))
+
+    def _settle(self, use: _Use, at: float) -> None:
         """Fold the time since the last change: the past fades, the present share takes its place."""
         if at > use.since:
             fade = 0.5 ** ((at - use.since) / self._half_life)
