@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import grpc
 
@@ -36,8 +36,6 @@ from mosaic.wire.v1 import (
     telemetry_pb2,
     telemetry_pb2_grpc,
 )
-
-AnswerT = TypeVar("AnswerT")
 
 _TIMEOUT_S = 30.0
 
@@ -241,7 +239,9 @@ class Mosaic:
 
     def fleet(self) -> registry_pb2.Fleet:
         """Return machines, agents and workers as they stand."""
-        return self._ask(self._registry.GetFleet, registry_pb2.GetFleetRequest(), "registry")
+        fleet: registry_pb2.Fleet
+        fleet = self._ask(self._registry.GetFleet, registry_pb2.GetFleetRequest(), "registry")
+        return fleet
 
     def watch_fleet(self) -> Iterator[registry_pb2.Fleet]:
         """Yield the fleet now and after every change."""
@@ -254,7 +254,8 @@ class Mosaic:
             WorkerNotFound: no worker has that name.
         """
         request = registry_pb2.DescribeWorkerRequest(name=name)
-        return self._ask(self._registry.DescribeWorker, request, "registry")
+        worker: registry_pb2.Worker = self._ask(self._registry.DescribeWorker, request, "registry")
+        return worker
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         """Take a node or an agent out of planning, or back in; what runs there goes on."""
@@ -271,13 +272,18 @@ class Mosaic:
 
     def set_team(self, team: scheduler_pb2.Team) -> scheduler_pb2.Team:
         """Set up a team, or change its terms."""
-        return self._ask(self._scheduler.SetTeam, team)
+        written: scheduler_pb2.Team = self._ask(self._scheduler.SetTeam, team)
+        return written
+
+    def _open(self, address: str) -> grpc.Channel:
+        self._channels.append(open_channel(address))
+        return self._channels[-1]
 
     def _command(self, call: Callable[..., Any], run_id: str, actor: str, reason: str = "") -> Run:
         request = scheduler_pb2.RunCommand(run_id=run_id, actor=actor, reason=reason)
         return reading.run(self._ask(call, request))
 
-    def _ask(self, call: Callable[..., AnswerT], request: Any, service: str = "scheduler") -> AnswerT:
+    def _ask(self, call: Callable[..., Any], request: Any, service: str = "scheduler") -> Any:
         try:
             return call(request, timeout=_TIMEOUT_S)
         except grpc.RpcError as error:
@@ -286,7 +292,7 @@ class Mosaic:
     def _follow(
         self, call: Callable[..., Iterator[AnswerT]], request: Any, service: str
     ) -> Iterator[AnswerT]:
-        stream: Any = call(request)
+        stream = call(request)
         try:
             yield from stream
         except grpc.RpcError as error:
