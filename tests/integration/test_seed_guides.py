@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from mosaic.testing import Outcome, Report, check_worker
 
 GUIDES = Path(__file__).parent / "seed_guides"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from mosaic.testing.checks import configuration, identity, repeating, running, stopping
 from mosaic.testing.evidence import MidpointCheckpoint, Patience
 from mosaic.testing.process import Finished

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from mosaic.testing.short_config import length_fields, long_config, misnested, nested, short_config
 
 SCHEMA: dict[str, Any] = {

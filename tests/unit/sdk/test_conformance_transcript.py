@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from mosaic.testing.transcript import Line, Transcript, first_difference
 
 

@@ -4,6 +4,7 @@ import compileall
 from pathlib import Path
 
 import pytest
+
 from mosaic.cli.scaffold.project import DirectoryTaken, create_project
 from mosaic.errors import BadInput
 

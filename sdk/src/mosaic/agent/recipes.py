@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import tomllib
+
 from mosaic.errors import BadInput, did_you_mean
 from mosaic.ids import is_id
 

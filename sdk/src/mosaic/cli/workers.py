@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
 from mosaic.agent.environments import (
     Environment,
     find_environment,
@@ -25,9 +29,6 @@ from mosaic.errors import NotFound
 from mosaic.testing.conformance import CHECKS, check_worker
 from mosaic.testing.report import Check, Outcome, Report
 from mosaic.worker.probe import ProbedWorker, probe
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 app = typer.Typer(no_args_is_help=True, help="Write, check, install and list workers.")
 
@@ -60,6 +61,9 @@ def check(
     python: Annotated[str | None, typer.Option(help="Interpreter of the environment it lives in.")] = None,
     config: Annotated[Path | None, typer.Option(help="JSON file with the config of the short run.")] = None,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds each run may take.")] = 120.0,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Make only this check; repeatable.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a worker about fifteen times and say which promises of the contract it keeps.
@@ -67,12 +71,13 @@ def check(
     Exit code 0: every check passed or does not apply. 1: some check failed.
     """
     chosen = json.loads(config.read_text(encoding="utf-8")) if config else None
-    with _progress(len(CHECKS), quiet=as_json) as on_check:
+    with _progress(len(only or CHECKS), quiet=as_json) as on_check:
         report = check_worker(
             package,
             python=python or _home_of(package),
             config=chosen,
             timeout_s=timeout_s,
+            only=only or None,
             on_check=on_check,
         )
     if as_json:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mosaic.errors import MosaicError
+from mosaic.errors import BadInput, MosaicError, did_you_mean
 from mosaic.ids import new_run_id
 from mosaic.testing.checks import configuration, identity, repeating, running, stopping
 from mosaic.testing.evidence import Evidence, Patience
@@ -44,34 +44,47 @@ def check_worker(
     python: str = sys.executable,
     config: Mapping[str, Any] | None = None,
     timeout_s: float = 120.0,
+    grace_s: float = 10.0,
     env: Mapping[str, str] | None = None,
+    only: Collection[str] | None = None,
     on_check: Callable[[Check], None] | None = None,
 ) -> Report:
     """Check the worker *name* (entry point, package or distribution) in the environment of *python*.
 
     It is started as the fleet would start it, about fifteen times, with a short config: *config*, else
-    the package's ``get_check_config()``, else one derived from its schema. *timeout_s* bounds each run.
+    the package's ``get_check_config()``, else one derived from its schema. *timeout_s* bounds each run,
+    *grace_s* the time it may take to end after SIGTERM. *only* limits the work to the checks it names.
     *on_check* hears of every check as it ends. Nothing is left on disk, and no process survives.
 
     Raises:
+        BadInput: *only* names a check that does not exist.
         WorkerNotFound: that environment has no such worker.
         WorkerBroken: that environment cannot be asked.
 
     """
+    names = _chosen(only)
     subject = inspected(
         name, python=python, env=env, config=config, run_id=f"check-{new_run_id()}", timeout_s=timeout_s
     )
     with tempfile.TemporaryDirectory(prefix="mosaic-check-") as scratch:
-        evidence = Evidence(subject, Path(scratch).resolve(), Patience(run_s=timeout_s))
-        checks = tuple(_checked(evidence, on_check or (lambda _check: None)))
+        evidence = Evidence(subject, Path(scratch).resolve(), Patience(run_s=timeout_s, grace_s=grace_s))
+        checks = tuple(_checked(evidence, names, on_check or (lambda _check: None)))
     return Report(subject.name, python, ("python", "-m", *subject.launch), tuple(_notes(subject)), checks)
 
 
-def _checked(evidence: Evidence, on_check: Callable[[Check], None]) -> Iterator[Check]:
-    for name, judge in CHECKS.items():
+def _chosen(only: Collection[str] | None) -> list[str]:
+    unknown = [name for name in only or () if name not in CHECKS]
+    if unknown:
+        faults = [f"there is no check {name!r}{did_you_mean(name, CHECKS)}" for name in unknown]
+        raise BadInput("the checks asked for", faults)
+    return [name for name in CHECKS if only is None or name in only]
+
+
+def _checked(evidence: Evidence, names: list[str], on_check: Callable[[Check], None]) -> Iterator[Check]:
+    for name in names:
         started = time.monotonic()
         try:
-            verdict = judge(evidence)
+            verdict = CHECKS[name](evidence)
         except MosaicError as error:
             verdict = failed(str(error))
         check = Check(name, verdict.outcome, verdict.sentence, round(time.monotonic() - started, 3))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+
 from mosaic.testing.conformance import CHECKS, check_worker
 from mosaic.testing.report import Outcome, Report
 

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mosaic.agent.environments import (
+    AlreadyInstalled,
+    EnvironmentNotFound,
+    find_environment,
+    install,
+    installed_environments,
+    remove,
+    state_dir,
+)
+from mosaic.agent.interpreters import Interpreter, PythonMissing, Version, choose_interpreter, fits
+from mosaic.agent.recipes import Recipe, find_recipe, known_images
+from mosaic.errors import BadInput, WorkerBroken
+
+CORRIDOR = Recipe("corridor", "mosaic-corridor")
+
+
+def a_builder(content: str = "x" * 2_000_000) -> Callable[[Path, Recipe, Callable[[str], None]], Version]:
+    """Return a stand-in for the making of a venv: a directory with one file of *content*."""
+
+    def build(path: Path, _recipe: Recipe, progress: Callable[[str], None]) -> Version:
+        path.mkdir()
+        (path / "library.py").write_text(content)
+        progress("made")
+        return (3, 11, 4)
+
+    return build
+
+
+def broken_builder(path: Path, recipe: Recipe, _progress: Callable[[str], None]) -> Version:
+    path.mkdir()
+    (path / "half").touch()
+    raise WorkerBroken(recipe.name, "no such package")
+
+
+def an_interpreter(text: str) -> Interpreter:
+    return Interpreter(Path(f"/python/{text}"), tuple(int(part) for part in text.split(".")))
+
+
+def test_an_installed_environment_is_found_with_what_it_was_made_from(tmp_path: Path) -> None:
+    made = install(CORRIDOR, tmp_path, build=a_builder())
+
+    assert [made] == installed_environments(tmp_path)
+    assert ("mosaic-corridor", "3.11.4", 2.0) == (made.source, made.python_version, made.size_mb)
+    assert tmp_path / "workers" / "corridor" / "bin" / "python" == made.python
+
+
+def test_the_work_of_installing_can_be_followed(tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    install(CORRIDOR, tmp_path, build=a_builder(), progress=heard.append)
+
+    assert ["made"] == heard
+
+
+def test_an_installation_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(WorkerBroken, match="no such package"):
+        install(CORRIDOR, tmp_path, build=broken_builder)
+
+    assert [] == installed_environments(tmp_path)
+    assert [] == list(tmp_path.rglob("half"))
+
+
+def test_a_half_made_venv_is_not_an_environment(tmp_path: Path) -> None:
+    (tmp_path / "workers" / "corridor" / "bin").mkdir(parents=True)
+
+    with pytest.raises(EnvironmentNotFound):
+        find_environment("corridor", tmp_path)
+
+
+def test_installing_twice_must_be_meant(tmp_path: Path) -> None:
+    install(CORRIDOR, tmp_path, build=a_builder())
+
+    with pytest.raises(AlreadyInstalled, match="--upgrade"):
+        install(CORRIDOR, tmp_path, build=a_builder())
+
+
+def test_an_upgrade_replaces_what_the_name_points_to(tmp_path: Path) -> None:
+    install(CORRIDOR, tmp_path, build=a_builder("old"))
+
+    upgraded = install(CORRIDOR, tmp_path, build=a_builder("new"), upgrade=True)
+
+    assert "new" == (upgraded.path / "library.py").read_text()
+
+
+def test_an_upgrade_that_fails_leaves_the_old_environment(tmp_path: Path) -> None:
+    install(CORRIDOR, tmp_path, build=a_builder("old"))
+
+    with pytest.raises(WorkerBroken):
+        install(CORRIDOR, tmp_path, build=broken_builder, upgrade=True)
+
+    assert "old" == (find_environment("corridor", tmp_path).path / "library.py").read_text()
+
+
+def test_the_venv_before_the_last_upgrade_is_kept_for_runs_that_use_it_and_no_older_one(
+    tmp_path: Path,
+) -> None:
+    for content in ("first", "second", "third"):
+        install(CORRIDOR, tmp_path, build=a_builder(content), upgrade=True)
+
+    kept = {path.read_text() for path in tmp_path.rglob(".venvs/*/library.py")}
+    assert {"second", "third"} == kept
+
+
+def test_a_removed_environment_is_gone_from_disk(tmp_path: Path) -> None:
+    install(CORRIDOR, tmp_path, build=a_builder())
+
+    remove("corridor", tmp_path)
+
+    assert [] == installed_environments(tmp_path)
+    assert [] == list(tmp_path.rglob("library.py"))
+
+
+def test_an_unknown_environment_gets_its_nearest_neighbour(tmp_path: Path) -> None:
+    install(CORRIDOR, tmp_path, build=a_builder())
+
+    with pytest.raises(EnvironmentNotFound, match="did you mean 'corridor'"):
+        remove("coridor", tmp_path)
+
+
+def test_the_state_lies_where_the_environment_says_or_at_home() -> None:
+    assert Path("/elsewhere") == state_dir({"MOSAIC_HOME": "/elsewhere", "HOME": "/home/a"})
+    assert Path("/home/a/.mosaic") == state_dir({"HOME": "/home/a"})
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "expected"),
+    [
+        ((3, 10, 13), "3.10", True),
+        ((3, 11, 1), "3.10", False),
+        ((3, 1, 0), "3.10", False),
+        ((3, 10, 13), ">=3.8,<3.11", True),
+        ((3, 11, 0), ">=3.8,<3.11", False),
+        ((3, 12, 1), "==3.12.*", True),
+        ((3, 12, 1), "!=3.12.*", False),
+        ((3, 12, 1), "~=3.10", True),
+        ((3, 12, 1), "~=3.10.2", False),
+        ((3, 13, 0), "", True),
+        ((3, 11, 7), ">3.11.6, <=3.11.7", True),
+    ],
+)
+def test_a_version_fits_the_bounds_a_project_states(version: Version, wanted: str, expected: bool) -> None:
+    assert expected is fits(version, wanted)
+
+
+def test_the_first_python_that_fits_is_chosen() -> None:
+    installed = [an_interpreter("3.11.7"), an_interpreter("3.13.0"), an_interpreter("3.10.13")]
+
+    assert installed[0] == choose_interpreter(">=3.10", installed)
+    assert installed[2] == choose_interpreter(">=3.8,<3.11", installed)
+
+
+def test_a_missing_python_is_named_with_those_that_are_there() -> None:
+    with pytest.raises(PythonMissing, match=r"needs Python <3\.11.*found: 3\.11\.7.*uv python install 3\.10"):
+        choose_interpreter("<3.11", [an_interpreter("3.11.7")])
+
+
+def test_an_image_of_the_checkout_is_found_from_below(tmp_path: Path) -> None:
+    image = tmp_path / "worker-images" / "cleanrl"
+    image.mkdir(parents=True)
+    (image / "pyproject.toml").write_text('[project]\nrequires-python = ">=3.8,<3.11"\n')
+    (image / "requirements.lock").write_text("numpy==1.26.4\n")
+    (tmp_path / "docs").mkdir()
+
+    recipe = find_recipe("cleanrl", start=tmp_path / "docs")
+
+    assert ("cleanrl", str(image), ">=3.8,<3.11") == (recipe.name, recipe.source, recipe.python)
+    assert image / "requirements.lock" == recipe.lock
+    assert "cleanrl" in known_images(tmp_path)
+
+
+def test_a_pinned_python_goes_before_the_bounds(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nrequires-python = ">=3.8"\n')
+    (tmp_path / ".python-version").write_text("3.10\n")
+
+    assert "3.10" == find_recipe(f"{tmp_path}/", start=Path()).python
+
+
+def test_a_name_that_is_no_directory_is_a_distribution(tmp_path: Path) -> None:
+    recipe = find_recipe("mosaic-corridor", start=tmp_path)
+
+    assert ("mosaic-corridor", "mosaic-corridor", None) == (recipe.name, recipe.source, recipe.lock)
+
+
+def test_a_directory_without_a_project_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"has no pyproject\.toml"):
+        find_recipe(str(tmp_path), start=tmp_path)
