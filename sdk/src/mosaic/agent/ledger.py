@@ -5,6 +5,7 @@
     <root>/<run_id>.<attempt>/
         attempt.json        the launch without its secrets, and the mark of its processes (mode 0600)
         process.json        the child, once it was started
+        checkpoint.json     the newest checkpoint it saved
         spool/              its lines, until they are confirmed
         report.json         its terminal report, until it is acknowledged
         acknowledged.json   the same report afterwards; the directory goes when the spool is empty too
@@ -33,6 +34,15 @@ class Entry:
     mark: str
     #: The session of the child, None when it was never started.
     session: int | None = None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A state that the next attempt can continue from."""
+
+    #: Relative to the run directory.
+    path: str
+    saved_at: datetime
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,16 @@ class AttemptHome:
             return None
         process = _read(self.path / "process.json") or {}
         return Entry(_launch(saved["launch"]), saved["mark"], process.get("pid"))
+
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Remember the newest checkpoint."""
+        saved = {"path": checkpoint.path, "saved_at": checkpoint.saved_at.isoformat()}
+        _write(self.path / "checkpoint.json", saved)
+
+    def checkpoint(self) -> Checkpoint | None:
+        """Return the newest checkpoint, None when there is none."""
+        saved = _read(self.path / "checkpoint.json")
+        return Checkpoint(saved["path"], datetime.fromisoformat(saved["saved_at"])) if saved else None
 
     def save_farewell(self, farewell: Farewell) -> None:
         """Remember how the attempt ended until the scheduler knows."""

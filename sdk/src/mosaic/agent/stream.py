@@ -81,6 +81,10 @@ class Stream:
         body = {"event": event, "payload": payload, "run_id": self.spool.run_id, "timestamp": now}
         return self._mask.hide(json.dumps(body, separators=(",", ":")).encode()) + b"\n"
 
+    def mask(self, text: str) -> str:
+        """Return *text* without secrets."""
+        return self._mask.hide(text.encode("utf-8", "replace")).decode("utf-8", "replace")
+
     def append(self, block: bytes) -> None:
         """Add whole lines as they are.
 

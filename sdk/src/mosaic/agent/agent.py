@@ -1,0 +1,253 @@
+"""The agent, put together from its parts; in a process of its own or beside the services."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import structlog
+
+from mosaic.agent.attempt import Surroundings
+from mosaic.agent.backlog import Backlog
+from mosaic.agent.child import death_wrapper
+from mosaic.agent.courier import Courier
+from mosaic.agent.inventory import Machine, find_gpus
+from mosaic.agent.leases import LeaseKeeper
+from mosaic.agent.ledger import Ledger
+from mosaic.agent.membership import Membership
+from mosaic.agent.nursery import Nursery, Stores
+from mosaic.agent.ports import Held, Introduction, Registry, Report, Scheduler, Wish, WorkerProfile
+from mosaic.agent.recovery import recover
+from mosaic.agent.shipper import Shipper
+from mosaic.agent.spool import Spool
+from mosaic.errors import MosaicError, Refused, SessionRejected
+from mosaic.events.frame import FrameSink
+from mosaic.ids import RunId
+from mosaic.lifecycle import ATTEMPT_TERMINAL
+
+log = structlog.get_logger()
+
+AnswerT = TypeVar("AnswerT")
+Ring = Callable[[str, int], None]
+
+_TERMINAL_FACTS = frozenset(state.value for state in ATTEMPT_TERMINAL)
+
+_CLAIMERS = 8
+_CLAIM_PATIENCE_S = 30.0
+_CLAIM_PAUSE_S = 0.2
+
+
+class Doorbell(Protocol):
+    """Where attempts are announced by their ids."""
+
+    def answer(self, queue: str, ring: Ring) -> None:
+        """Call *ring* for everything that arrives in *queue*."""
+
+    def start(self) -> None:
+        """Listen from now on."""
+
+    def stop(self) -> None:
+        """Listen no more."""
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """All that an agent needs to know about itself."""
+
+    agent_id: str
+    worker: WorkerProfile
+    machine: Machine
+    #: Attempts at once.
+    slots: int
+    #: The agent's own directory; nobody else writes there.
+    home: Path
+    #: Where run directories are, shared by all agents that may execute attempts of the same run.
+    runs_root: Path
+    environment: Mapping[str, str]
+    heartbeat_s: float = 10.0
+    spool_limit_bytes: int = 1024**3
+    #: At a stop: how long attempts, reports and lines may take to finish.
+    stop_timeout_s: float = 60.0
+
+    @property
+    def queue(self) -> str:
+        """The queue on which this agent is rung."""
+        return queue_name(self.worker.name, self.agent_id)
+
+
+def queue_name(worker: str, agent_id: str) -> str:
+    """Return the queue on which an agent is rung."""
+    return f"runs.{worker}.{agent_id}"
+
+
+class Agent:
+    """Executes attempts of one worker on this machine. `start`, then `stop`, once each."""
+
+    def __init__(
+        self,
+        options: AgentOptions,
+        *,
+        registry: Registry,
+        scheduler: Scheduler,
+        sink: FrameSink,
+        doorbell: Doorbell,
+    ) -> None:
+        self._options = options
+        self._scheduler = scheduler
+        self._doorbell = doorbell
+        self.backlog = Backlog(options.spool_limit_bytes)
+        self._courier = Courier(scheduler, self._on_settled)
+        self._shipper = Shipper(sink, self._on_shipped)
+        self._stores = Stores(Ledger(options.home / "attempts"), self.backlog, self._shipper)
+        self._around = self._surroundings()
+        self._nursery = Nursery(self._stores, self._around, self._on_change)
+        self._leases = LeaseKeeper(self._nursery, self._renew)
+        self._claimers = ThreadPoolExecutor(_CLAIMERS, thread_name_prefix="claim")
+        self._claiming: set[tuple[str, int]] = set()
+        #: Ended attempts whose lines have all arrived, but whose report has not.
+        self._shipped: set[tuple[str, int]] = set()
+        self._lock = threading.Lock()
+        self._is_stopping = False
+        introduction = Introduction(
+            options.agent_id, options.machine, options.worker, options.slots, options.queue
+        )
+        self.membership = Membership(
+            registry,
+            introduction,
+            look_at_gpus=lambda: find_gpus(options.environment, options.machine.node_id),
+        )
+
+    def start(self) -> None:
+        """Clean up after a predecessor, then listen and join the fleet. Returns when rings are heard."""
+        recover(self._stores, self._around)
+        self._shipper.start()
+        self._nursery.open()
+        self._leases.start()
+        self._doorbell.answer(self._options.queue, self.ring)
+        self._doorbell.start()
+        self.membership.start()
+
+    def stop(self) -> None:
+        """End all attempts as preempted, tell everybody, and go.
+
+        What cannot be delivered in time stays on disk and is delivered after the next start.
+        """
+        self._is_stopping = True
+        deadline = time.monotonic() + self._options.stop_timeout_s
+        self._doorbell.stop()
+        self._claimers.shutdown(wait=True, cancel_futures=True)
+        self._nursery.stop_all(deadline - time.monotonic())
+        self._courier.wait_until_empty(max(1.0, deadline - time.monotonic()))
+        self._shipper.wait_until_empty(max(1.0, deadline - time.monotonic()))
+        self._leases.stop()
+        self._courier.stop()
+        self._shipper.stop()
+        self.membership.stop()
+        self._nursery.close()
+
+    def ring(self, run_id: str, attempt: int) -> None:
+        """Look at that attempt: claim it, or ask what is wanted of it when it is here already."""
+        key = (run_id, attempt)
+        if self._is_stopping:
+            return
+        if self._nursery.knows(*key):
+            self._leases.renew_now()
+            return
+        with self._lock:
+            if key in self._claiming:
+                return
+            self._claiming.add(key)
+        self._claimers.submit(self._claim, *key)
+
+    def faults(self) -> dict[str, str]:
+        """Return what does not work at the moment, by part; empty means ready."""
+        parts = {"registry": self.membership.fault, "telemetry": self._shipper.fault}
+        return {name: fault for name, fault in parts.items() if fault is not None}
+
+    def running(self) -> int:
+        """Return how many attempts are executed here now."""
+        return len(self._nursery.held())
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
+            agent_id=self._options.agent_id,
+            node_id=self._options.machine.node_id,
+            worker=self._options.worker,
+            runs_root=self._options.runs_root,
+            environment=self._options.environment,
+            heartbeat_s=self._options.heartbeat_s,
+            death_wrapper=death_wrapper(),
+            send=self._courier.send,
+            on_frames=self._shipper.wake,
+        )
+
+    def _claim(self, run_id: str, attempt: int) -> None:
+        names = {"run_id": run_id, "attempt": attempt}
+        try:
+            deadline = time.monotonic() + _CLAIM_PATIENCE_S
+            while not self._try_claim(run_id, attempt) and not self._is_stopping:
+                if time.monotonic() > deadline:
+                    log.warning("attempt not claimed, the scheduler does not answer", **names)
+                    return
+                time.sleep(_CLAIM_PAUSE_S)
+        except Refused as error:
+            log.info("attempt not claimed", reason=str(error), **names)
+        except Exception:
+            log.exception("attempt not claimed", **names)
+        finally:
+            with self._lock:
+                self._claiming.discard((run_id, attempt))
+
+    def _try_claim(self, run_id: str, attempt: int) -> bool:
+        """Tell whether the scheduler answered; a refusal is raised."""
+        try:
+            launch = self._with_session(
+                lambda token: self._scheduler.claim(RunId(run_id), attempt, self._options.agent_id, token)
+            )
+        except Refused:
+            raise
+        except MosaicError as error:
+            log.info("claim is tried again", run_id=run_id, attempt=attempt, reason=str(error))
+            return False
+        self._nursery.start(launch)
+        return True
+
+    def _renew(self, held: Sequence[Held]) -> Sequence[Wish]:
+        return self._with_session(lambda token: self._scheduler.renew(held, self._options.agent_id, token))
+
+    def _with_session(self, call: Callable[[str], AnswerT]) -> AnswerT:
+        """Call with the session token; when it is not accepted, introduce ourselves again and repeat."""
+        token = self.membership.token()
+        try:
+            return call(token)
+        except SessionRejected:
+            self.membership.renew(token)
+            return call(self.membership.token())
+
+    def _on_change(self) -> None:
+        self._leases.reconsider()
+
+    def _on_settled(self, report: Report) -> None:
+        if report.fact in _TERMINAL_FACTS:
+            home = self._stores.ledger.home(report.run_id, report.attempt)
+            home.acknowledge()
+            self._forget_if_shipped(report.run_id, report.attempt)
+
+    def _on_shipped(self, spool: Spool) -> None:
+        with self._lock:
+            self._shipped.add((spool.run_id, spool.attempt))
+        spool.close()
+        self._forget_if_shipped(spool.run_id, spool.attempt)
+
+    def _forget_if_shipped(self, run_id: str, attempt: int) -> None:
+        """Remove what is remembered of an attempt once both its report and its lines have arrived."""
+        home = self._stores.ledger.home(run_id, attempt)
+        with self._lock:
+            if (run_id, attempt) in self._shipped and home.is_acknowledged:
+                self._shipped.discard((run_id, attempt))
+                home.remove()

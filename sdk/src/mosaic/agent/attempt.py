@@ -1,0 +1,332 @@
+"""One attempt, from its launch to its terminal report.
+
+Everything here happens in one thread, the loop's; each method is short and returns at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from mosaic.agent.artifacts import Artifact, find_artifacts
+from mosaic.agent.child import Child, Command, new_mark, spawn
+from mosaic.agent.farewell import close_books, compose
+from mosaic.agent.inventory import count_oom_kills
+from mosaic.agent.ledger import AttemptHome, Checkpoint, Farewell
+from mosaic.agent.listener import DISK_RETRY_S, Listener
+from mosaic.agent.outcome import Ending, Evidence, Outcome, judge
+from mosaic.agent.ports import Directive, Held, Launch, Report, WorkerProfile
+from mosaic.agent.rundir import RunDirectory, child_environment, prepare
+from mosaic.agent.stream import Stream
+from mosaic.agent.timers import Timers
+from mosaic.agent.translate import Landmark
+from mosaic.errors import MosaicError
+from mosaic.lifecycle import AttemptFact
+
+log = structlog.get_logger()
+
+#: What outlives the child is asked to go, and gets so long before it is killed.
+LINGER_S = 5.0
+#: How often the dead are counted while some still live.
+SWEEP_S = 0.02
+#: Checkpoints are reported at most this often; the terminal report names the newest anyway.
+CHECKPOINT_REPORT_S = 5.0
+
+_ENDINGS = {
+    Directive.CANCEL: Ending.CANCEL,
+    Directive.PREEMPT: Ending.PREEMPT,
+    Directive.ABANDON: Ending.ABANDON,
+}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all attempts of an agent share."""
+
+    agent_id: str
+    node_id: str
+    worker: WorkerProfile
+    runs_root: Path
+    #: What children may inherit from, filtered by `rundir.INHERITED`.
+    environment: Mapping[str, str]
+    heartbeat_s: float
+    #: Put before the child's command so that it dies with the agent; may be empty.
+    death_wrapper: Sequence[str]
+    send: Callable[[Report], None]
+    #: Frames were closed.
+    on_frames: Callable[[], None]
+
+    def whereabouts(self, launch: Launch) -> dict[str, Any]:
+        """Return where and with what *launch* is executed, for the agent's own events."""
+        return {
+            "node": self.node_id,
+            "gpus": [share.gpu_id for share in launch.gpus],
+            "versions": dict(self.worker.versions),
+        }
+
+
+class Attempt:
+    """Executes one launch and says how it went. `start` first; then the loop drives it."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        home: AttemptHome,
+        stream: Stream,
+        surroundings: Surroundings,
+        loop: asyncio.AbstractEventLoop,
+        on_end: Callable[[Attempt], None],
+    ) -> None:
+        self.launch = launch
+        self.home = home
+        self.stream = stream
+        self.has_ended = False
+        self._around = surroundings
+        self._loop = loop
+        self._timers = Timers(loop)
+        self._on_end = on_end
+        self._mark = new_mark()
+        self._child: Child | None = None
+        self._directory = RunDirectory(surroundings.runs_root / launch.run_id)
+        self._listener = Listener(
+            stream,
+            loop,
+            on_landmark=self._notice,
+            on_first_line=lambda: self._tell(AttemptFact.STARTED.value),
+            on_frames=surroundings.on_frames,
+        )
+        self._started_at = loop.time()
+        self._paused_at: float | None = None
+        self._ending: Ending | None = None
+        self._is_killing = False
+        self._limit_s = 0.0
+        self._last_word: str | None = None
+        self._last_error = ""
+        self._checkpoint: Checkpoint | None = None
+        self._checkpoint_told_at = float("-inf")
+        self._oom_kills_before = 0
+
+    @property
+    def held(self) -> Held:
+        """What keeps its lease alive."""
+        return Held(self.launch.run_id, self.launch.attempt, self.launch.control_token)
+
+    def start(self) -> None:
+        """Start the child and listen to it. A start that fails ends the attempt with its reason."""
+        try:
+            self.home.save_entry(self.launch, self._mark)
+            self._child = child = self._spawn()
+        except (OSError, MosaicError, ValueError) as error:
+            self._end(judge(Evidence(exit_code=None, start_fault=str(error))), None, [])
+            return
+        self._listener.say("attempt_started", **self._introduction(child))
+        self._listener.listen(child.stdout, child.stderr, is_roomy=child.has_roomy_pipe)
+        self._loop.add_reader(child.exit_descriptor, self._on_exit, child)
+        self._started_at = self._loop.time()
+        self._watch_limits()
+        self.home.save_process(child.pid)
+        log.info("worker started", pid=child.pid, **self._names)
+
+    def obey(self, directive: Directive) -> None:
+        """Do what the scheduler wants; wanting it twice changes nothing."""
+        if directive in _ENDINGS:
+            self.stop(_ENDINGS[directive])
+        elif directive is Directive.PAUSE:
+            self._pause()
+        elif directive is Directive.RESUME:
+            self._resume()
+
+    def stop(self, ending: Ending) -> None:
+        """End the child: SIGTERM to its group, its grace, SIGKILL. The first reason counts.
+
+        An attempt that no longer counts gets no grace, whatever was wanted of it before.
+        """
+        if self._child is None or self.has_ended:
+            return
+        if ending is Ending.ABANDON:
+            self._ending = ending
+            self._kill()
+        elif self._ending is None:
+            self._ending = ending
+            self._timers.cancel("hang", "wall")
+            self._child.signal(signal.SIGTERM)
+            self._child.signal(signal.SIGCONT)
+            self._paused_at = None
+            self._timers.after("kill", self.launch.grace_s, self._kill)
+
+    def _spawn(self) -> Child:
+        self._directory, config = prepare(self._around.runs_root, self.launch)
+        environment = child_environment(
+            self._around.environment, self.launch, self._directory, heartbeat_s=self._around.heartbeat_s
+        )
+        self._oom_kills_before = count_oom_kills()
+        argv = [self._around.worker.python, *self._around.worker.launch, "--config", str(config)]
+        command = Command(argv, environment, self._directory.path, self._mark)
+        return spawn(command, self._around.death_wrapper)
+
+    def _introduction(self, child: Child) -> dict[str, Any]:
+        return {
+            "attempt": self.launch.attempt,
+            "worker": self.launch.worker,
+            "agent": self._around.agent_id,
+            "pid": child.pid,
+            "resumed_from": self.launch.resume_from or None,
+            **self._around.whereabouts(self.launch),
+        }
+
+    def _notice(self, landmark: Landmark) -> None:
+        if landmark.kind == "checkpoint_saved":
+            self._note_checkpoint(landmark)
+        elif landmark.kind != "run_started":
+            self._last_word = landmark.kind
+            error = landmark.payload.get("error")
+            self._last_error = str(error) if landmark.kind == "run_failed" and error else ""
+
+    def _note_checkpoint(self, landmark: Landmark) -> None:
+        path = landmark.payload.get("checkpoint_path") or landmark.payload.get("path")
+        if isinstance(path, str):
+            self._checkpoint = Checkpoint(self._directory.relative(path), datetime.now(timezone.utc))
+            self.home.save_checkpoint(self._checkpoint)
+            wait_s = self._checkpoint_told_at + CHECKPOINT_REPORT_S - self._loop.time()
+            self._timers.after("checkpoint", wait_s, self._tell_checkpoint)
+
+    def _tell_checkpoint(self) -> None:
+        self._checkpoint_told_at = self._loop.time()
+        self._tell("checkpoint")
+
+    def _watch_limits(self) -> None:
+        now = self._loop.time()
+        if self.launch.hang_limit_s > 0:
+            wait_s = self._listener.heard_at + self.launch.hang_limit_s - now
+            self._timers.after("hang", wait_s, self._check_silence)
+        if self.launch.max_wall_s > 0:
+            self._timers.after("wall", self._started_at + self.launch.max_wall_s - now, self._run_out_of_time)
+
+    def _check_silence(self) -> None:
+        if self._loop.time() - self._listener.heard_at >= self.launch.hang_limit_s:
+            self._limit_s = self.launch.hang_limit_s
+            self.stop(Ending.HUNG)
+        else:
+            self._watch_limits()
+
+    def _run_out_of_time(self) -> None:
+        self._limit_s = self.launch.max_wall_s
+        self.stop(Ending.TIME_LIMIT)
+
+    def _pause(self) -> None:
+        can_pause = self._child is not None and self._child.exit_code() is None and self._ending is None
+        if self._child is not None and can_pause and self._paused_at is None:
+            self._paused_at = self._loop.time()
+            self._timers.cancel("hang", "wall")
+            self._child.signal(signal.SIGSTOP)
+            self._tell(AttemptFact.PAUSED.value)
+
+    def _resume(self) -> None:
+        if self._child is not None and self._paused_at is not None:
+            # Time in which it could not run is held against neither limit.
+            asleep_s = self._loop.time() - self._paused_at
+            self._started_at += asleep_s
+            self._listener.heard_at += asleep_s
+            self._paused_at = None
+            self._child.signal(signal.SIGCONT)
+            self._watch_limits()
+            self._tell(AttemptFact.RESUMED.value)
+
+    def _kill(self) -> None:
+        if self._child is not None:
+            self._is_killing = True
+            self._child.kill()
+
+    def _on_exit(self, child: Child) -> None:
+        self._loop.remove_reader(child.exit_descriptor)
+        child.exit_code()
+        self._timers.cancel("hang", "wall")
+        self._paused_at = None
+        if child.survivors():
+            child.signal(signal.SIGTERM)
+            self._timers.after("kill", min(self.launch.grace_s, LINGER_S), self._kill)
+        self._sweep(child)
+
+    def _sweep(self, child: Child) -> None:
+        """Go on only when nothing of the child lives any more: that is what frees the lease."""
+        if child.survivors():
+            if self._is_killing:
+                child.kill()
+            self._timers.after("sweep", SWEEP_S, lambda: self._sweep(child))
+            return
+        try:
+            self._listener.drain()
+        except OSError:
+            self._timers.after("sweep", DISK_RETRY_S, lambda: self._sweep(child))
+            return
+        self._timers.cancel_all()
+        child.close()
+        scan = self._loop.run_in_executor(None, find_artifacts, self._directory.path)
+        scan.add_done_callback(lambda done: self._on_scanned(child.exit_code(), done))
+
+    def _on_scanned(self, exit_code: int | None, scan: asyncio.Future[list[Artifact]]) -> None:
+        artifacts = [] if scan.cancelled() or scan.exception() else scan.result()
+        self._end(judge(self._evidence(exit_code)), exit_code, artifacts)
+
+    def _evidence(self, exit_code: int | None) -> Evidence:
+        return Evidence(
+            exit_code=exit_code,
+            ending=self._ending,
+            last_word=self._last_word,
+            last_error=self._last_error,
+            stderr_tail=tuple(self.stream.stderr_tail)[-5:],
+            oom_killed=count_oom_kills() > self._oom_kills_before,
+            limit_s=self._limit_s,
+        )
+
+    def _end(self, outcome: Outcome, exit_code: int | None, artifacts: Sequence[Artifact]) -> None:
+        farewell = compose(
+            self.launch,
+            self.stream,
+            outcome,
+            exit_code=exit_code,
+            checkpoint=self._checkpoint,
+            artifacts=artifacts,
+            whereabouts=self._around.whereabouts(self.launch),
+        )
+        self._close(farewell)
+
+    def _close(self, farewell: Farewell) -> None:
+        try:
+            close_books(self.home, self.stream, farewell)
+        except OSError as error:
+            log.error("attempt waits: its end cannot be written", reason=str(error), **self._names)
+            self._timers.after("close", DISK_RETRY_S, lambda: self._close(farewell))
+            return
+        self.has_ended = True
+        self._around.on_frames()
+        if self._ending is Ending.ABANDON:
+            self.home.acknowledge()
+        else:
+            self._around.send(farewell.report)
+        log.info("attempt ended", outcome=farewell.report.fact, reason=farewell.report.reason, **self._names)
+        self._on_end(self)
+
+    def _tell(self, fact: str) -> None:
+        report = Report(
+            self.launch.run_id,
+            self.launch.attempt,
+            self.launch.control_token,
+            fact,
+            last_seq=self.stream.spool.last_seq,
+            checkpoint=self._checkpoint.path if self._checkpoint else "",
+            checkpoint_at=self._checkpoint.saved_at if self._checkpoint else None,
+            versions=dict(self._around.worker.versions),
+        )
+        self._around.send(report)
+
+    @property
+    def _names(self) -> dict[str, Any]:
+        return {"run_id": self.launch.run_id, "attempt": self.launch.attempt}

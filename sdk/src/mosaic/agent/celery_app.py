@@ -1,0 +1,230 @@
+"""Celery as a doorbell: it carries two ids, is acknowledged at once, and never runs anything long.
+
+The broker's delivery timeout, prefetching, redelivery and shutdown rules all bite tasks that last as
+long as a training does. None of them can bite a task that lasts a millisecond.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+from celery import Celery, bootsteps
+from celery.worker import WorkController
+from celery.worker.consumer import Consumer
+from kombu.entity import Exchange, Queue
+
+from mosaic.agent.agent import Ring
+from mosaic.agent.inprocess import TRANSPORT, interrupt
+from mosaic.errors import BrokerUnavailable
+
+log = structlog.get_logger()
+
+TASK = "mosaic.ring"
+#: Where rings end that nobody answered; kept short, since a lease brings a lost run back anyway.
+DEAD_QUEUE = "runs.dead"
+#: A broker URL that stands for this process: no broker at all.
+IN_PROCESS_URL = "memory://"
+
+_QUEUE_EXPIRES_MS = 3_600_000
+_DELIVERY_LIMIT = 5
+_DEAD_LENGTH = 10_000
+_RESTART_PAUSE_S = 1.0
+_STOP_PATIENCE_S = 5.0
+_CONFIRMED = {"confirm_publish": True, "max_retries": 5, "interval_start": 0, "interval_max": 2}
+
+
+class DoorbellConsumer(Consumer):  # type: ignore[misc]
+    """Celery's consumer without the 28 queues it declares for delays, which rings never have."""
+
+    class Blueprint(Consumer.Blueprint):  # type: ignore[misc]
+        """The steps of Celery's consumer, but for delayed delivery."""
+
+        default_steps = tuple(
+            step for step in Consumer.Blueprint.default_steps if "delayed_delivery" not in str(step)
+        )
+
+
+class _DeclareDeadQueue(bootsteps.StartStopStep):  # type: ignore[misc]
+    """Sees to it, after every connect, that refused rings have a place to go."""
+
+    requires = ("celery.worker.consumer.connection:Connection",)
+
+    def start(self, consumer: Any) -> None:
+        dead_queue()(consumer.connection.default_channel).declare()  # type: ignore[no-untyped-call]
+
+
+def ring_queue(name: str) -> Queue:
+    """Return the queue of one agent, as both sides must declare it."""
+    arguments = {
+        "x-queue-type": "quorum",
+        "x-expires": _QUEUE_EXPIRES_MS,
+        "x-delivery-limit": _DELIVERY_LIMIT,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": DEAD_QUEUE,
+    }
+    return _queue(name, arguments)
+
+
+def dead_queue() -> Queue:
+    """Return the queue of rings that nobody answered."""
+    arguments = {"x-queue-type": "quorum", "x-max-length": _DEAD_LENGTH}
+    return _queue(DEAD_QUEUE, arguments)
+
+
+def _queue(name: str, arguments: dict[str, Any]) -> Queue:
+    # The default exchange routes by queue name, so a sender needs to declare nothing.
+    exchange = Exchange("")  # type: ignore[no-untyped-call]
+    return Queue(name, exchange, routing_key=name, durable=True, queue_arguments=arguments)  # type: ignore[no-untyped-call]
+
+
+def build_app(broker_url: str, queues: Iterable[str] = ()) -> Celery:
+    """Return a Celery application that knows one task and declares *queues*; it connects to nothing yet."""
+    is_in_process = broker_url == IN_PROCESS_URL
+    app = Celery("mosaic", set_as_current=False, fixups=[])
+    app.conf.update(
+        broker_url="memory://localhost//" if is_in_process else broker_url,
+        broker_transport=TRANSPORT if is_in_process else None,
+        accept_content=["json"],
+        task_serializer="json",
+        task_ignore_result=True,
+        task_acks_late=False,
+        task_reject_on_worker_lost=False,
+        task_create_missing_queues=False,
+        task_queues=[ring_queue(name) for name in queues],
+        task_default_exchange_type="topic",
+        worker_prefetch_multiplier=1,
+        worker_concurrency=1,
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_detect_quorum_queues=True,
+        # Nothing is ever unacknowledged while it runs, so there is nothing to cancel; False would only warn.
+        worker_cancel_long_running_tasks_on_connection_loss=True,
+        worker_consumer="mosaic.agent.celery_app:DoorbellConsumer",
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_heartbeat=30,
+        broker_transport_options={} if is_in_process else _CONFIRMED,
+    )
+    if not is_in_process:
+        app.steps["consumer"].add(_DeclareDeadQueue)
+    return app
+
+
+def ring(app: Celery, queue: str, run_id: str, attempt: int) -> None:
+    """Ring for an attempt; returns when the broker has the message. Ringing again is harmless.
+
+    Raises:
+        BrokerUnavailable: it was not confirmed.
+    """
+    try:
+        app.send_task(
+            TASK,
+            kwargs={"run_id": run_id, "attempt": attempt},
+            exchange="",
+            routing_key=queue,
+            delivery_mode=2,
+            ignore_result=True,
+        )
+    except app.connection_for_write().connection_errors as error:
+        raise BrokerUnavailable(f"the ring for {run_id} was not confirmed: {error}") from error
+
+
+class _Worker(WorkController):  # type: ignore[misc]
+    """A Celery worker that says when it listens and can be ended from another thread."""
+
+    def __init__(self, **options: Any) -> None:
+        self.ready = threading.Event()
+        super().__init__(**options)
+
+    def on_consumer_ready(self, consumer: Any) -> None:
+        self.ready.set()
+
+    def end(self) -> None:
+        """Let the loop run out. Celery's own flag for this would end every worker of the process."""
+        self.consumer.blueprint.state = bootsteps.CLOSE
+        interrupt()
+
+
+class CeleryDoorbell:
+    """A Celery worker in a thread that passes rings on to whoever answers the queue they came by.
+
+    It installs no signal handlers, and its node name is never used twice.
+    """
+
+    def __init__(self, broker_url: str) -> None:
+        self._broker_url = broker_url
+        self._rings: dict[str, Ring] = {}
+        self._worker: _Worker | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="doorbell", daemon=True)
+
+    @property
+    def fault(self) -> str | None:
+        """Why no ring is heard at the moment, None when they are."""
+        worker = self._worker
+        is_listening = worker is not None and worker.ready.is_set() and self._thread.is_alive()
+        return None if is_listening else "the broker is not reached"
+
+    def answer(self, queue: str, ring: Ring) -> None:
+        """Call *ring* for everything that arrives in *queue*. Call it before `start`."""
+        self._rings[queue] = ring
+
+    def start(self, ready_timeout_s: float = 10.0) -> None:
+        """Listen from now on; waits a while for the broker, then goes on trying in the background."""
+        for noisy in ("celery.worker.strategy", "celery.app.trace"):
+            logging.getLogger(noisy).setLevel(logging.WARNING)
+        self._worker = self._new_worker()
+        self._thread.start()
+        if not self._worker.ready.wait(ready_timeout_s):
+            log.warning("broker not reached yet, trying on", queues=sorted(self._rings))
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self._stopping.set()
+        deadline = time.monotonic() + _STOP_PATIENCE_S
+        # A loop that was just going to sleep does not see that it should end: tell it until it has.
+        while self._worker is not None and self._thread.is_alive() and time.monotonic() < deadline:
+            self._worker.end()
+            self._thread.join(timeout=0.05)
+
+    def _run(self) -> None:
+        while self._worker is not None and not self._stopping.is_set():
+            # Celery looks its tasks up in the application of the thread.
+            self._worker.app.set_current()
+            self._worker.start()
+            self._worker.stop()
+            if not self._stopping.wait(_RESTART_PAUSE_S if self._worker.exitcode else 0):
+                log.error("doorbell ended by itself, starting it again", exit_code=self._worker.exitcode)
+                self._worker = self._new_worker()
+
+    def _new_worker(self) -> _Worker:
+        app = build_app(self._broker_url, self._rings)
+        self._register_task(app)
+        return _Worker(
+            app=app,
+            pool="solo",
+            concurrency=1,
+            hostname=f"agent-{uuid.uuid4().hex}@{socket.gethostname()}",
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+            task_events=False,
+            quiet=True,
+        )
+
+    def _register_task(self, app: Celery) -> None:
+        rings = self._rings
+
+        def answer(self: Any, run_id: str, attempt: int) -> None:
+            rings[self.request.delivery_info["routing_key"]](run_id, attempt)
+
+        app.task(name=TASK, bind=True, ignore_result=True, shared=False)(answer)
+        app.finalize()

@@ -1,0 +1,155 @@
+"""Reads the pipes of one child into its stream, as seldom as it can and as soon as it must."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+import structlog
+
+from mosaic.agent.stream import Stream
+from mosaic.agent.timers import Timers
+from mosaic.agent.translate import Landmark
+
+log = structlog.get_logger()
+
+#: Lines are shown to the world at the latest so long after they were read.
+FLUSH_S = 0.2
+#: While a worker talks without pause, its pipe is emptied this often and not for every line.
+PACE_S = 0.005
+#: After a full disk, so long until the next try.
+DISK_RETRY_S = 1.0
+
+_READ_BYTES = 256 * 1024
+
+
+class Listener:
+    """Two pipes in, one stream out. Runs in the loop's thread; every method returns at once.
+
+    When the disk does not take the lines, the pipes are left alone until it does: the worker waits,
+    and nothing is lost.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        on_landmark: Callable[[Landmark], None],
+        on_first_line: Callable[[], None],
+        on_frames: Callable[[], None],
+    ) -> None:
+        self._stream = stream
+        self._loop = loop
+        self._timers = Timers(loop)
+        self._on_landmark = on_landmark
+        self._on_first_line = on_first_line
+        self._on_frames = on_frames
+        self._readers: dict[int, Callable[[bytes], None]] = {}
+        self._roomy: int | None = None
+        self._has_heard_worker = False
+        #: When anything was heard last, in the loop's time.
+        self.heard_at = loop.time()
+
+    def listen(self, stdout: int, stderr: int, *, is_roomy: bool) -> None:
+        """Read from these descriptors from now on; *is_roomy*: stdout may be left to fill for a while."""
+        self._readers = {stdout: self._hear_stdout, stderr: self._hear_stderr}
+        self._roomy = stdout if is_roomy else None
+        self.heard_at = self._loop.time()
+        self._resume()
+
+    def say(self, event: str, **payload: object) -> None:
+        """Add an event of the agent's own."""
+        self._guard(lambda: self._stream.say(event, payload))
+
+    def drain(self) -> None:
+        """Read what the dead left in the pipes, to the end, and listen no more.
+
+        Raises:
+            OSError: the disk is full; call again.
+        """
+        for descriptor, hear in list(self._readers.items()):
+            self._loop.remove_reader(descriptor)
+            while data := self._read(descriptor):
+                hear(data)
+            self._readers.pop(descriptor, None)
+        self._notice(self._stream.finish())
+        self._timers.cancel_all()
+
+    def _on_readable(self, descriptor: int) -> None:
+        was_heard_at = self.heard_at
+        data = self._read(descriptor)
+        if data and self._guard(lambda: self._readers[descriptor](data)) and descriptor == self._roomy:
+            self._pace(descriptor, busy=self.heard_at - was_heard_at < 2 * PACE_S)
+
+    def _read(self, descriptor: int) -> bytes:
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return b""
+        self.heard_at = self._loop.time()
+        if not data:
+            self._loop.remove_reader(descriptor)
+            self._readers.pop(descriptor, None)
+        return data
+
+    def _pace(self, descriptor: int, *, busy: bool) -> None:
+        if busy:
+            self._loop.remove_reader(descriptor)
+            self._timers.after("pace", PACE_S, self._resume)
+
+    def _resume(self) -> None:
+        for descriptor in self._readers:
+            self._loop.add_reader(descriptor, self._on_readable, descriptor)
+
+    def _hear_stdout(self, data: bytes) -> None:
+        landmarks = self._stream.hear_stdout(data)
+        if not self._has_heard_worker:
+            self._has_heard_worker = True
+            self._on_first_line()
+            self._flush()
+        self._notice(landmarks)
+
+    def _hear_stderr(self, data: bytes) -> None:
+        self._stream.hear_stderr(data)
+
+    def _notice(self, landmarks: list[Landmark]) -> None:
+        for landmark in landmarks:
+            self._on_landmark(landmark)
+        if landmarks:
+            self._flush()
+
+    def _guard(self, write: Callable[[], None]) -> bool:
+        """Run *write* and see to it that its lines leave in time; tell whether the disk took them."""
+        try:
+            write()
+        except OSError as error:
+            self._wait_for_disk(error)
+            return False
+        if self._stream.spool.has_open_lines:
+            self._timers.after("flush", FLUSH_S, self._flush_on_time)
+        else:
+            self._on_frames()
+        return True
+
+    def _flush(self) -> None:
+        if self._stream.spool.flush():
+            self._on_frames()
+
+    def _flush_on_time(self) -> None:
+        self._guard(self._flush)
+
+    def _wait_for_disk(self, error: OSError) -> None:
+        spool = self._stream.spool
+        log.error("worker waits: its lines cannot be written", run_id=spool.run_id, reason=str(error))
+        for descriptor in self._readers:
+            self._loop.remove_reader(descriptor)
+        self._timers.cancel("pace", "flush")
+        self._timers.after("disk", DISK_RETRY_S, self._try_disk)
+
+    def _try_disk(self) -> None:
+        # The silence of a worker that we do not listen to is not its fault.
+        self.heard_at = self._loop.time()
+        if self._guard(self._flush):
+            self._resume()

@@ -1,0 +1,232 @@
+"""Stand-ins for everything an agent talks to, and a worker made of a few lines of Python."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from mosaic.agent.agent import Agent, AgentOptions, Ring
+from mosaic.agent.inventory import Gpu, Machine
+from mosaic.agent.ports import Held, Introduction, Launch, Report, Welcome, Wish, WorkerProfile
+from mosaic.errors import ServiceUnavailable, SessionRejected, StaleAttempt
+from mosaic.events.frame import EncodedFrame, decode
+from mosaic.ids import RunId
+
+
+class InMemoryRegistry:
+    """Remembers who registered; sessions can be forgotten to see agents come back."""
+
+    def __init__(self) -> None:
+        self.introductions: list[Introduction] = []
+        self.heartbeats = 0
+        self.has_left = False
+        self.token = ""
+
+    def register(self, introduction: Introduction) -> Welcome:
+        self.introductions.append(introduction)
+        self.token = f"session-{len(self.introductions)}"
+        return Welcome(self.token, heartbeat_interval_s=0.05, protocol_version="MOSAIC/1.0")
+
+    def heartbeat(self, agent_id: str, session_token: str, gpus: Sequence[Gpu]) -> bool:
+        if session_token != self.token:
+            raise SessionRejected(agent_id)
+        self.heartbeats += 1
+        return False
+
+    def leave(self, agent_id: str, session_token: str) -> None:
+        self.has_left = True
+
+
+class InMemoryScheduler:
+    """Hands out prepared launches once, answers renewals with prepared wishes, keeps reports."""
+
+    def __init__(self) -> None:
+        self.launches: dict[tuple[str, int], Launch] = {}
+        self.claimed: set[tuple[str, int]] = set()
+        self.reports: list[Report] = []
+        self.wishes: list[Wish] = []
+        self.renewals: list[Sequence[Held]] = []
+        self.is_away = False
+        self._changed = threading.Condition()
+
+    def offer(self, launch: Launch) -> None:
+        self.launches[launch.run_id, launch.attempt] = launch
+
+    def claim(self, run_id: RunId, attempt: int, agent_id: str, session_token: str) -> Launch:
+        self._answer()
+        key = (run_id, attempt)
+        if key in self.claimed or key not in self.launches:
+            raise StaleAttempt(run_id, attempt, "it was claimed before")
+        self.claimed.add(key)
+        return self.launches[key]
+
+    def renew(self, held: Sequence[Held], agent_id: str, session_token: str) -> Sequence[Wish]:
+        self._answer()
+        self.renewals.append(held)
+        return list(self.wishes)
+
+    def report(self, report: Report) -> None:
+        self._answer()
+        with self._changed:
+            self.reports.append(report)
+            self._changed.notify_all()
+
+    def wait_for(self, fact: str, run_id: str = "run-1", timeout_s: float = 20.0) -> Report:
+        """Return the first report of that fact, waiting for it."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._find(fact, run_id), timeout_s), (
+                f"no {fact!r} for {run_id} among {[(report.run_id, report.fact) for report in self.reports]}"
+            )
+            return self._find(fact, run_id)[0]
+
+    def facts(self, run_id: str = "run-1") -> list[str]:
+        return [report.fact for report in self.reports if report.run_id == run_id]
+
+    def _find(self, fact: str, run_id: str) -> list[Report]:
+        return [report for report in self.reports if report.fact == fact and report.run_id == run_id]
+
+    def _answer(self) -> None:
+        if self.is_away:
+            raise ServiceUnavailable("the scheduler", "nowhere")
+
+
+class InMemorySink:
+    """Keeps lines by their number, as the telemetry service does, and counts repetitions."""
+
+    def __init__(self) -> None:
+        self.lines: dict[tuple[str, int], dict[int, bytes]] = {}
+        self.is_away = False
+        self.repeated = 0
+        self.frames = 0
+        self._changed = threading.Condition()
+
+    def send(self, frames: Sequence[EncodedFrame]) -> Sequence[int]:
+        if self.is_away:
+            raise ServiceUnavailable("telemetry", "nowhere")
+        with self._changed:
+            for frame in frames:
+                self._store(frame)
+            self._changed.notify_all()
+        return range(len(frames))
+
+    def stream(self, run_id: str = "run-1", attempt: int = 1) -> list[bytes]:
+        """Return the lines of an attempt in order; a gap is an error."""
+        lines = self.lines.get((run_id, attempt), {})
+        assert list(range(len(lines))) == sorted(lines)
+        return [lines[seq] for seq in sorted(lines)]
+
+    def wait_for(self, part: bytes, run_id: str = "run-1", attempt: int = 1, timeout_s: float = 20.0) -> None:
+        """Wait until a line with *part* in it has arrived."""
+        with self._changed:
+            assert self._changed.wait_for(
+                lambda: any(part in line for line in self.lines.get((run_id, attempt), {}).values()),
+                timeout_s,
+            ), f"no line with {part!r}"
+
+    def _store(self, frame: EncodedFrame) -> None:
+        unpacked = decode(frame.body)
+        assert (frame.run_id, frame.attempt) == (unpacked.run_id, unpacked.attempt)
+        kept = self.lines.setdefault((frame.run_id, frame.attempt), {})
+        self.frames += 1
+        for seq, line in enumerate(unpacked.lines, unpacked.first_seq):
+            self.repeated += seq in kept
+            kept[seq] = line
+
+
+class DirectDoorbell:
+    """Rings in the caller's thread."""
+
+    def __init__(self) -> None:
+        self._rings: dict[str, Ring] = {}
+
+    def answer(self, queue: str, ring: Ring) -> None:
+        self._rings[queue] = ring
+
+    def ring(self, run_id: str, attempt: int) -> None:
+        for ring in self._rings.values():
+            ring(run_id, attempt)
+
+    def start(self) -> None:
+        """Nothing to start."""
+
+    def stop(self) -> None:
+        """Nothing to stop."""
+
+
+class Bench:
+    """An agent with fakes around it, whose worker is a script."""
+
+    def __init__(self, root: Path, script: str = "", **options: object) -> None:
+        self.root = root
+        self.script = root / "worker.py"
+        self.script.write_text(textwrap.dedent(script))
+        self.registry = InMemoryRegistry()
+        self.scheduler = InMemoryScheduler()
+        self.sink = InMemorySink()
+        self.doorbell = DirectDoorbell()
+        self._options = options
+        self.agent = self._build()
+
+    def run(self, **launch: object) -> None:
+        """Offer run-1 and ring for it."""
+        values: dict[str, object] = {
+            "run_id": RunId("run-1"),
+            "attempt": 1,
+            "worker": "script",
+            "grace_s": 0.5,
+        }
+        offered = Launch(**{**values, **launch})  # type: ignore[arg-type]
+        self.scheduler.offer(offered)
+        self.doorbell.ring(offered.run_id, offered.attempt)
+
+    def restart(self) -> None:
+        """Start a new agent on what the last one left."""
+        self.agent = self._build()
+        self.agent.start()
+
+    @property
+    def remembered(self) -> list[str]:
+        """The attempts that are still on disk."""
+        return sorted(path.name for path in (self.root / "home" / "attempts").iterdir())
+
+    def _build(self) -> Agent:
+        worker = WorkerProfile("script", (str(self.script),), sys.executable, versions={"script": "1.0"})
+        values: dict[str, object] = {
+            "agent_id": "agent-1",
+            "worker": worker,
+            "machine": Machine("node-1", "host", 2, 1024),
+            "slots": 2,
+            "home": self.root / "home",
+            "runs_root": self.root / "runs",
+            "environment": {"PATH": "/usr/bin:/bin", "TOKEN_OF_OURS": "never"},
+            "stop_timeout_s": 10.0,
+            **self._options,
+        }
+        return Agent(
+            AgentOptions(**values),  # type: ignore[arg-type]
+            registry=self.registry,
+            scheduler=self.scheduler,
+            sink=self.sink,
+            doorbell=self.doorbell,
+        )
+
+
+def eventually(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    """Wait for something that another thread or process brings about."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.01)
+
+
+def running(bench: Bench) -> Iterator[Bench]:
+    """Start the agent of *bench* and stop it afterwards: the body of a fixture."""
+    bench.agent.start()
+    try:
+        yield bench
+    finally:
+        bench.agent.stop()
