@@ -90,12 +90,16 @@ def _unpack(kind: Kind, root: Path) -> None:
     debs.mkdir(parents=True)
     try:
         subprocess.run(
-            ["apt-get", "download", *_missing_packages(kind)], cwd=debs, check=True, capture_output=True
+            ["apt-get", "download", *_missing_packages(kind)],
+            cwd=debs,
+            check=True,
+            capture_output=True,
+            text=True,
         )
         for deb in debs.glob("*.deb"):
-            subprocess.run(["dpkg", "-x", str(deb), str(root)], check=True, capture_output=True)
+            subprocess.run(["dpkg", "-x", str(deb), str(root)], check=True, capture_output=True, text=True)
     except subprocess.CalledProcessError as error:
-        raise ServerMissing(_advice(kind, error.stderr.decode(errors="replace").strip())) from error
+        raise ServerMissing(_advice(kind, error.stderr.strip())) from error
     _relocate_erlang(root)
     shutil.rmtree(debs)
     (root / "complete").touch()
