@@ -35,14 +35,14 @@ def log_constant(
 
     A key of *extra* that a log record keeps for itself is left out rather than raised about.
     """
-    text = f"{constant.message} | {message}" if message else constant.message
-    fields = {key: value for key, value in (extra or {}).items() if key not in _RESERVED}
-    fields |= {
+    text = constant.message if message is None else f"{constant.message} | {message}"
+    fields: dict[str, Any] = {
         "log_code": constant.code,
         "component": constant.component,
         "subcomponent": constant.subcomponent,
         "tags": ",".join(constant.tags),
     }
+    fields |= {key: value for key, value in (extra or {}).items() if key not in _RESERVED}
     logger.log(_level_number(constant.level), "%s %s", constant.code, text, extra=fields, exc_info=exc_info)
 
 
