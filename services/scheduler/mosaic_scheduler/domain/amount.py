@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TypeAlias
 
-from mosaic_scheduler.domain.run import Lease, Requirements
+from mosaic_scheduler.domain.run import Requirements
 
 #: Thousandths of a GPU, thousandths of a CPU, megabytes of memory.
 Amount: TypeAlias = tuple[int, int, int]
@@ -20,19 +19,17 @@ NOTHING: Amount = (0, 0, 0)
 
 
 def thousandths(number: float) -> int:
-    """Return *number* in thousandths, rounded up: nobody gets less than was asked for."""
-    return math.ceil(number * 1000 - 1e-6)
+    """Return *number* in thousandths, rounded up: nobody gets less than was asked for.
+
+    A thousandth of a thousandth above is taken for a rounding error of the float.
+    """
+    return int(number * 1000 + 0.999)
 
 
 def required_amount(requirements: Requirements) -> Amount:
     """Return what an attempt with these *requirements* will hold."""
     gpu = requirements.gpus * 1000 or thousandths(requirements.gpu_fraction)
     return gpu, thousandths(requirements.cpus), requirements.memory_mb
-
-
-def leased_amount(lease: Lease) -> Amount:
-    """Return what an attempt with this *lease* holds."""
-    return sum(thousandths(held.share) for held in lease.gpus), thousandths(lease.cpus), lease.memory_mb
 
 
 def in_people_units(resource: int, amount: int) -> float:
@@ -42,4 +39,9 @@ def in_people_units(resource: int, amount: int) -> float:
 
 def dominant(amount: Amount | list[int], capacity: Amount | list[int]) -> float:
     """Return the largest part of any resource of *capacity* that *amount* takes."""
-    return max(amount[r] / capacity[r] if capacity[r] else 0.0 for r in RESOURCES)
+    gpu, cpu, memory = capacity
+    return max(
+        amount[GPU] / gpu if gpu else 0.0,
+        amount[CPU] / cpu if cpu else 0.0,
+        amount[MEMORY] / memory if memory else 0.0,
+    )

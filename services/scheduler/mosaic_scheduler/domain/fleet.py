@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, WorkerName
-from mosaic_scheduler.domain.amount import RESOURCES
+from mosaic_scheduler.domain.amount import GPU, RESOURCES
 from mosaic_scheduler.domain.demand import Demand
 from mosaic_scheduler.domain.fit import could_ever_fit, fits
 from mosaic_scheduler.domain.packing import tightness
@@ -17,7 +17,7 @@ from mosaic_scheduler.domain.space import Holding, NodeSpace
 class Fleet:
     """Every node with its agents and what is held on it.
 
-    Two indexes keep a round cheap. Open nodes lie in shelves by the number of wholly free GPUs. And
+    Two indexes keep a round cheap. Open nodes lie on shelves by the GPU room they have. And
     for a demand that fitted nowhere it is remembered up to which entry of `_freed`, the list of nodes
     that have since got room, that was true: the next search need only look at the entries after it.
     """
@@ -35,7 +35,7 @@ class Fleet:
         self._agents: dict[AgentId, Agent] = {}
         self._agents_on: dict[NodeId, dict[AgentId, Agent]] = {}
         self._holdings: dict[RunId, Holding] = {}
-        self._shelves: list[dict[NodeId, NodeSpace]] = [{}]
+        self._shelves: dict[int, dict[NodeId, NodeSpace]] = {}
         self._freed: list[NodeId] = []
         self._fitted_nowhere: dict[Demand, int] = {}
         self._holders: dict[Demand, NodeId] = {}
@@ -56,7 +56,7 @@ class Fleet:
         space = self.spaces.pop(node_id, None)
         if space is not None:
             self._count_capacity(space, -1)
-            self._unshelve(space, space.whole_free)
+            self._unshelve(space, space.gpu_room)
             self._holders.clear()
 
     def put_agent(self, agent: Agent) -> None:
@@ -117,7 +117,7 @@ class Fleet:
         """Book *holding* on a node; on a node that is gone there is nothing to book."""
         space = self.spaces.get(node_id)
         if space is not None:
-            before = space.whole_free
+            before = space.gpu_room
             space.take(holding)
             self._move(space, before)
 
@@ -125,7 +125,7 @@ class Fleet:
         """Undo `take`."""
         space = self.spaces.get(node_id)
         if space is not None:
-            before = space.whole_free
+            before = space.gpu_room
             space.give_back(holding)
             self._move(space, before)
             self._freed.append(node_id)
@@ -133,7 +133,7 @@ class Fleet:
     def candidates(self, demand: Demand) -> list[NodeSpace]:
         """Return the nodes on which *demand* fits now, in the order in which to fill them."""
         since = self._fitted_nowhere.get(demand)
-        looked_at = self.with_whole_gpus(demand.gpus) if since is None else self._freed_since(since)
+        looked_at = self.with_gpu_room(demand.amount[GPU]) if since is None else self._freed_since(since)
         found = [space for space in looked_at if fits(space, demand)]
         if found:
             self._fitted_nowhere.pop(demand, None)
@@ -142,15 +142,12 @@ class Fleet:
             self._fitted_nowhere[demand] = len(self._freed)
         return found
 
-    def with_whole_gpus(self, at_least: int) -> Iterator[NodeSpace]:
-        """Iterate over the open nodes with that many wholly free GPUs or more."""
-        for shelf in self._shelves[at_least:]:
-            yield from shelf.values()
-
-    def fullest_shelf_first(self) -> Iterator[NodeSpace]:
-        """Iterate over the open nodes, those with most wholly free GPUs first."""
-        for shelf in reversed(self._shelves):
-            yield from shelf.values()
+    def with_gpu_room(self, at_least: int = 0) -> Iterator[NodeSpace]:
+        """Iterate over the open nodes with that much room on GPUs or more, those with most first."""
+        for room in sorted(self._shelves, reverse=True):
+            if room < at_least:
+                break
+            yield from self._shelves[room].values()
 
     def could_hold(self, demand: Demand) -> bool:
         """Tell whether some open node could hold *demand* when empty."""
@@ -191,16 +188,17 @@ class Fleet:
                 self.capacity[resource] += sign * amount
 
     def _move(self, space: NodeSpace, before: int) -> None:
-        if space.whole_free != before:
+        if space.gpu_room != before:
             self._unshelve(space, before)
             self._shelve(space)
 
     def _shelve(self, space: NodeSpace) -> None:
         if space.is_open:
-            while len(self._shelves) <= space.whole_free:
-                self._shelves.append({})
-            self._shelves[space.whole_free][space.node_id] = space
+            self._shelves.setdefault(space.gpu_room, {})[space.node_id] = space
 
-    def _unshelve(self, space: NodeSpace, whole_free: int) -> None:
+    def _unshelve(self, space: NodeSpace, gpu_room: int) -> None:
         if space.is_open:
-            del self._shelves[whole_free][space.node_id]
+            shelf = self._shelves[gpu_room]
+            del shelf[space.node_id]
+            if not shelf:
+                del self._shelves[gpu_room]

@@ -16,7 +16,7 @@ from mosaic_scheduler.domain.run import PriorityClass, QueuedRun
 class Group:
     """Runs of one user that differ in nothing the policy looks at, oldest first."""
 
-    __slots__ = ("demand", "ids", "order", "priority", "resumable", "team", "user")
+    __slots__ = ("demand", "ids", "order", "priority", "resumable", "started", "team", "user")
 
     def __init__(self, run: QueuedRun, demand: Demand, resumable: bool) -> None:
         self.team = run.team
@@ -27,6 +27,12 @@ class Group:
         self.resumable = resumable
         self.order: list[tuple[datetime, RunId]] = []
         self.ids: dict[RunId, None] = {}
+        #: How many of them have started in the round that is being decided.
+        self.started = 0
+
+    def head(self) -> tuple[datetime, RunId]:
+        """Return the submission and the id of the oldest run that has not started in this round."""
+        return self.order[self.started]
 
 
 class WaitingLine:

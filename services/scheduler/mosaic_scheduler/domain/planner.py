@@ -48,10 +48,10 @@ class Planner:
         self._usage = snapshot.usage
         self._settings = snapshot.settings
         self._fleet.load(snapshot.nodes, snapshot.agents, self._running.values())
-        for team in snapshot.teams:
-            self._ledger.put_team(team)
-        for attempt in self._running.values():
-            self._ledger.charge(attempt.team, attempt.user, self._fleet.holding_of(attempt.run_id).amount)
+        self._ledger.load(
+            snapshot.teams,
+            [(a.team, a.user, self._fleet.holding_of(a.run_id).amount) for a in self._running.values()],
+        )
         self._line.load(snapshot.queued)
 
     @property

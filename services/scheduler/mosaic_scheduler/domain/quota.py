@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from mosaic.ids import TeamName, UserName
-from mosaic_scheduler.domain.amount import GPU, LABELS, RESOURCES, UNITS, Amount, in_people_units
+from mosaic_scheduler.domain.amount import CPU, GPU, LABELS, MEMORY, RESOURCES, UNITS, Amount, in_people_units
 from mosaic_scheduler.domain.reasons import Reason, ReasonCode
 from mosaic_scheduler.domain.snapshot import Team
 
@@ -66,6 +66,16 @@ class Ledger:
         self._reweigh(team, 1)
         _book(self.user_account(team, user), amount, sign)
 
+    def load(self, teams: Iterable[Team], held: Iterable[tuple[TeamName, UserName, Amount]]) -> None:
+        """Fill an empty ledger at once."""
+        for team, user, amount in held:
+            _book(self.account(team), amount, 1)
+            _book(self.user_account(team, user), amount, 1)
+        for name in self.accounts:
+            self._reweigh(name, 1)
+        for tenant in teams:
+            self.put_team(tenant)
+
     def account(self, team: TeamName) -> Account:
         """Return what *team* holds."""
         known = self.accounts.get(team)
@@ -96,8 +106,14 @@ class Ledger:
 
     def standing(self, team: TeamName, amount: Amount | list[int]) -> Standing:
         """Tell on whose account *amount* more would be for *team*."""
-        exceeds = any(amount[r] > 0 and self.overdraft(team, r, amount[r]) for r in RESOURCES)
-        return Standing.BORROWED if exceeds else Standing.OWN
+        quotas = self._quotas.get(team)
+        if quotas is None:
+            return Standing.OWN
+        held = self.account(team).held
+        for quota, holds, extra in zip(quotas, held, amount, strict=True):
+            if quota is not None and extra > 0 and holds + extra > quota:
+                return Standing.BORROWED
+        return Standing.OWN
 
     def is_guaranteed(self, team: TeamName) -> bool:
         """Tell whether *team* has a quota of anything."""
@@ -105,9 +121,11 @@ class Ledger:
 
     def why_not_borrow(self, team: TeamName, amount: Amount, *, resumable: bool) -> Reason | None:
         """Say why *team* may not borrow what *amount* exceeds its quota by; None when it may."""
+        quotas, held = self._quotas[team], self.account(team).held
         for resource in RESOURCES:
-            if amount[resource] and self.overdraft(team, resource, amount[resource]):
-                reason = self._why_not_borrow_one(team, resource, amount[resource], resumable)
+            quota, extra = quotas[resource], amount[resource]
+            if quota is not None and extra and held[resource] + extra > quota:
+                reason = self._why_not_borrow_one(team, resource, extra, resumable)
                 if reason is not None:
                     return reason
         return None
@@ -130,17 +148,14 @@ class Ledger:
     def _why_not_borrow_one(
         self, team: TeamName, resource: int, extra: int, resumable: bool
     ) -> Reason | None:
-        facts = self._position(team, resource)
-        limit = self.teams[team].borrowing_limit_gpus
-        overdraft = self.overdraft(team, resource, extra)
-        if resource == GPU and limit is not None and overdraft > limit * UNITS[GPU]:
-            facts.pop("resource")
-            return Reason.of(ReasonCode.BORROWING_LIMIT, **facts, limit=limit)
+        limit = self.teams[team].borrowing_limit_gpus if resource == GPU else None
+        if limit is not None and self.overdraft(team, resource, extra) > limit * UNITS[GPU]:
+            return Reason.of(ReasonCode.BORROWING_LIMIT, **self._position(team, resource), limit=limit)
         if not resumable:
-            return Reason.of(ReasonCode.LOAN_NOT_RECALLABLE, **facts)
+            return Reason.of(ReasonCode.LOAN_NOT_RECALLABLE, **self._position(team, resource))
         if self.spare(resource) + self._effect(team, resource, extra) < 0:
-            lendable = max(0, self.spare(resource))
-            return Reason.of(ReasonCode.QUOTA_USED, **facts, lendable=in_people_units(resource, lendable))
+            lendable = in_people_units(resource, max(0, self.spare(resource)))
+            return Reason.of(ReasonCode.QUOTA_USED, **self._position(team, resource), lendable=lendable)
         return None
 
     def _position(self, team: TeamName, resource: int) -> dict[str, str | float]:
@@ -183,6 +198,7 @@ def _exact_quota(team: Team) -> tuple[int | None, ...]:
 
 def _book(account: Account, amount: Amount, sign: int) -> None:
     held = account.held
-    for resource in RESOURCES:
-        held[resource] += sign * amount[resource]
+    held[GPU] += sign * amount[GPU]
+    held[CPU] += sign * amount[CPU]
+    held[MEMORY] += sign * amount[MEMORY]
     account.running += sign

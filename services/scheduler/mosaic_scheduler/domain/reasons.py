@@ -21,6 +21,7 @@ class ReasonCode(str, Enum):
     CAPABILITY_MISSING = "capability_missing"  #: no agent of the worker has the capabilities
     TOO_BIG = "too_big"  #: no node of the fleet could hold it even when empty
     NODES_FULL = "nodes_full"  #: a node could hold it, none has enough free now
+    GPU_MEMORY_FULL = "gpu_memory_full"  #: GPUs have a share left, but not the memory
     SLOTS_FULL = "slots_full"  #: nodes have room, but their agents execute as many attempts as they may
     HELD_BACK = "held_back"  #: there is room, but it is held back for a run that waited too long
     RESERVED = "reserved"  #: a node is being held back for this run
@@ -43,7 +44,10 @@ SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
         ReasonCode.WORKER_AWAY: "all {agents} agents of worker {worker} are unhealthy or draining",
         ReasonCode.CAPABILITY_MISSING: "no agent of worker {worker} can {capabilities}",
         ReasonCode.TOO_BIG: "needs {need:g} {resource} on one node; the largest with {worker} has {most:g}",
-        ReasonCode.NODES_FULL: "needs {need:g} {resource} on one node; the most free on any is {most:g}",
+        ReasonCode.NODES_FULL: (
+            "needs {need:g} {resource} on one node{beside}; the most free on any is {most:g}"
+        ),
+        ReasonCode.GPU_MEMORY_FULL: "needs {need:g} MB of memory on a GPU; none with room has that much free",
         ReasonCode.SLOTS_FULL: "all agents of worker {worker} with room execute as many attempts as they may",
         ReasonCode.HELD_BACK: "the room for it is held back on {nodes} nodes for runs that waited longer",
         ReasonCode.RESERVED: "node {node} is held back for it, {when}",
@@ -55,7 +59,7 @@ SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
             "team {team} uses {used:g} of {quota:g} {resource}, and others can lend {lendable:g}"
         ),
         ReasonCode.BORROWING_LIMIT: (
-            "team {team} uses {used:g} of {quota:g} GPUs and may borrow {limit:g} at most"
+            "team {team} uses {used:g} of {quota:g} {resource} and may borrow {limit:g} at most"
         ),
         ReasonCode.LOAN_NOT_RECALLABLE: (
             "team {team} uses {used:g} of {quota:g} {resource}; only runs whose resume is proven may borrow"

@@ -66,7 +66,7 @@ class Hold:
 def most_free_first(fleet: Fleet) -> list[NodeSpace]:
     """Return the open nodes, those that need least to become free first."""
     return sorted(
-        fleet.with_whole_gpus(0), key=lambda space: (-space.whole_free, -space.cpu_free, space.node_id)
+        fleet.with_gpu_room(), key=lambda space: (-space.whole_free, -space.cpu_free, space.node_id)
     )
 
 

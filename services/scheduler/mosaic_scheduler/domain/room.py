@@ -10,7 +10,7 @@ from mosaic_scheduler.domain.fit import fits
 from mosaic_scheduler.domain.fleet import Fleet
 from mosaic_scheduler.domain.reasons import Reason, ReasonCode
 from mosaic_scheduler.domain.reservation import Hold, choose_node, most_free_first
-from mosaic_scheduler.domain.shortage import why_never, why_no_room
+from mosaic_scheduler.domain.shortage import Shortage, why_never
 from mosaic_scheduler.domain.space import NodeSpace
 
 
@@ -38,6 +38,7 @@ class Room:
         self._searches: dict[Demand, _Search] = {}
         self._never: dict[Demand, Reason | None] = {}
         self._full: dict[Demand, Reason] = {}
+        self._shortage = Shortage(fleet)
         self._ranked: list[NodeSpace] | None = None
 
     def find(self, demand: Demand) -> NodeSpace | None:
@@ -66,11 +67,8 @@ class Room:
         known = self._full.get(demand)
         if known is None:
             held_back = self._searches[demand].held_back
-            known = self._full[demand] = (
-                Reason.of(ReasonCode.HELD_BACK, nodes=held_back)
-                if held_back
-                else why_no_room(self._fleet, demand)
-            )
+            held = Reason.of(ReasonCode.HELD_BACK, nodes=held_back) if held_back else None
+            known = self._full[demand] = held or self._shortage.why_no_room(demand)
         return known
 
     def hold(self, space: NodeSpace, demand: Demand, free_by: datetime | None) -> None:

@@ -57,13 +57,11 @@ class Round:
         self._reasons: dict[Group, Reason] = {}
         #: Runs of a group for which something else is true than for the rest of it.
         self._exceptions: dict[RunId, Reason] = {}
-        #: How many runs of a group have started in this round.
-        self._started: dict[Group, int] = {}
         self._starts_of_team: dict[TeamName, int] = {}
         #: The first run of each group that found no place, its team, and the starts counted until then.
         self._passed: list[tuple[RunId, TeamName | None, int]] = []
         self._would_borrow: dict[Group, bool] = {}
-        self._grants: list[tuple[NodeSpace, Holding]] = []
+        self._grants: list[tuple[Group, NodeSpace, Holding]] = []
         self._charges: list[tuple[TeamName, UserName, Amount, int]] = []
 
     def decide(self, expiries: tuple[Expiry, ...]) -> Plan:
@@ -89,46 +87,38 @@ class Round:
     def _user_line(self, team: TeamName, users: Mapping[UserName, Iterable[Group]]) -> UserLine:
         line = UserLine()
         for user, groups in users.items():
-            line.add(
-                self._turns.user_score(team, user), user, [(self._head(group), group) for group in groups]
-            )
+            line.add(self._turns.user_score(team, user), user, [(group.head(), group) for group in groups])
         return line
 
     def _serve_team(self, team: TeamName, line: UserLine, standing: Standing) -> bool:
         """Start one run of *team*; tell whether there was one to start."""
         while (group := line.first()) is not None:
             if self._start_first(group, standing):
-                more = self._started[group] < len(group.order)
-                line.started(self._turns.user_score(team, group.user), self._head(group) if more else None)
+                head = group.head() if group.started < len(group.order) else None
+                line.started(self._turns.user_score(team, group.user), head)
                 return True
             line.skip()
         return False
 
     def _start_first(self, group: Group, standing: Standing) -> bool:
         """Start the oldest run of *group*, or note why it and its equals wait."""
-        refusal = self._why_not_allowed(group, standing)
-        if refusal is not None:
-            self._reasons[group] = refusal
-            return False
-        if group in self._would_borrow and standing is Standing.OWN:
-            return False
-        space = self._room.find(group.demand)
-        if space is None:
-            self._reasons[group] = self._no_room(group, standing)
-            return False
-        self._admit(group, space, standing)
-        return True
-
-    def _why_not_allowed(self, group: Group, standing: Standing) -> Reason | None:
-        """Apply caps and quota. In the first pass a run beyond its quota is only noted for the second."""
         amount = group.demand.amount
-        capped = why_capped(self._ledger, group.team, group.user, amount)
-        if capped is not None:
-            return capped
-        if standing is Standing.OWN:
-            if self._ledger.standing(group.team, amount) is Standing.BORROWED:
+        refusal = why_capped(self._ledger, group.team, group.user, amount)
+        if refusal is None:
+            if standing is Standing.BORROWED:
+                refusal = self._why_not_borrow(group)
+            elif self._ledger.standing(group.team, amount) is Standing.BORROWED:
                 self._would_borrow[group] = self._claim_quota(group)
-            return None
+                return False
+        space = self._room.find(group.demand) if refusal is None else None
+        if space is not None:
+            self._admit(group, space, standing)
+            return True
+        self._reasons[group] = refusal or self._no_room(group, standing)
+        return False
+
+    def _why_not_borrow(self, group: Group) -> Reason | None:
+        amount = group.demand.amount
         if self._would_borrow[group]:
             self._charge(group.team, group.user, amount, -1)
             self._would_borrow[group] = False
@@ -150,10 +140,10 @@ class Round:
         run = self._first(group)
         holding = choose(space, group.demand)
         self._fleet.take(space.node_id, holding)
-        self._grants.append((space, holding))
+        self._grants.append((group, space, holding))
         self._charge(group.team, group.user, group.demand.amount, 1)
         self._turns.started(group.team, group.user, group.demand.amount)
-        self._started[group] = self._started.get(group, 0) + 1
+        group.started += 1
         self._starts_of_team[group.team] = self._starts_of_team.get(group.team, 0) + 1
         self._admissions.append(
             Admission(
@@ -192,7 +182,7 @@ class Round:
     def _make_room(self, group: Group) -> bool:
         """Ask attempts to leave for as many runs of *group* as possible; tell whether there was one."""
         before = len(self._exceptions)
-        for _, run_id in group.order[self._started.get(group, 0) :]:
+        for _, run_id in group.order[group.started :]:
             if len(self._preemptions) >= self._settings.max_preemptions:
                 break
             run = self._line.runs[run_id]
@@ -225,9 +215,10 @@ class Round:
 
     def _reserve(self, group: Group) -> None:
         """Hold a node back for the first run of *group* once its patience is used up."""
+        if len(self._reservations) >= self._settings.max_reservations:
+            return
         run = self._first(group)
-        full = len(self._reservations) >= self._settings.max_reservations
-        if full or run.passed_over < self._settings.patience:
+        if run.passed_over < self._settings.patience:
             return
         reserved = self._room.reserve(group.demand)
         if reserved is not None:
@@ -245,10 +236,7 @@ class Round:
         return list(classes.values())
 
     def _first(self, group: Group) -> QueuedRun:
-        return self._line.runs[self._head(group)[1]]
-
-    def _head(self, group: Group) -> tuple[datetime, RunId]:
-        return group.order[self._started.get(group, 0)]
+        return self._line.runs[group.head()[1]]
 
     def _note_passed(self, group: Group, team: TeamName | None) -> None:
         run = self._first(group)
@@ -279,7 +267,8 @@ class Round:
         )
 
     def _undo(self) -> None:
-        for space, holding in reversed(self._grants):
+        for group, space, holding in reversed(self._grants):
+            group.started = 0
             self._fleet.give_back(space.node_id, holding)
         for team, user, amount, sign in reversed(self._charges):
             self._ledger.charge(team, user, amount, -sign)

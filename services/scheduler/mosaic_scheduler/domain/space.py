@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mosaic.ids import AgentId, GpuId, WorkerName
-from mosaic_scheduler.domain.amount import Amount, leased_amount, thousandths
+from mosaic_scheduler.domain.amount import Amount, thousandths
 from mosaic_scheduler.domain.run import GpuShare, Lease, RunningAttempt
 from mosaic_scheduler.domain.snapshot import Agent, Node
 
 WHOLE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(NamedTuple):
     """A lease in exact numbers."""
 
     agent_id: AgentId
@@ -26,8 +25,9 @@ class Holding:
     def of(cls, attempt: RunningAttempt) -> Holding:
         """Return what *attempt* holds."""
         lease = attempt.lease
-        gpus = tuple((held.gpu_id, thousandths(held.share), held.memory_mb) for held in lease.gpus)
-        return cls(attempt.agent_id, leased_amount(lease), gpus)
+        gpus = tuple([(held.gpu_id, thousandths(held.share), held.memory_mb) for held in lease.gpus])
+        gpu_permille = sum([permille for _, permille, _ in gpus])
+        return cls(attempt.agent_id, (gpu_permille, thousandths(lease.cpus), lease.memory_mb), gpus)
 
     def lease(self) -> Lease:
         """Return the lease these numbers stand for."""
@@ -58,6 +58,7 @@ class NodeSpace:
         "gpu_ids",
         "gpu_memory_free",
         "gpu_memory_mb",
+        "gpu_room",
         "is_open",
         "memory_free",
         "node",
@@ -81,6 +82,8 @@ class NodeSpace:
         self.gpu_free = [WHOLE] * len(gpus)
         self.smallest_gpu_mb = gpus[0][0] if gpus else 0
         self.whole_free = len(gpus)
+        #: Thousandths that one run could have: all wholly free GPUs, or else the largest free part of one.
+        self.gpu_room = len(gpus) * WHOLE
         self._gpu_index = {gpu_id: index for index, gpu_id in enumerate(self.gpu_ids)}
         self._seats: dict[AgentId, Seat] = {}
         self.offers: dict[WorkerName, list[Seat]] = {}
@@ -116,10 +119,9 @@ class NodeSpace:
         for gpu_id, permille, gpu_memory_mb in holding.gpus:
             index = self._gpu_index.get(gpu_id)
             if index is not None:
-                self._book_gpu(index, sign * permille, sign * gpu_memory_mb)
-
-    def _book_gpu(self, index: int, permille: int, memory_mb: int) -> None:
-        before = self.gpu_free[index]
-        after = self.gpu_free[index] = before - permille
-        self.gpu_memory_free[index] -= memory_mb
-        self.whole_free += (after == WHOLE) - (before == WHOLE)
+                before = self.gpu_free[index]
+                after = self.gpu_free[index] = before - sign * permille
+                self.gpu_memory_free[index] -= sign * gpu_memory_mb
+                self.whole_free += (after == WHOLE) - (before == WHOLE)
+        if holding.gpus:
+            self.gpu_room = self.whole_free * WHOLE or max(self.gpu_free, default=0)
