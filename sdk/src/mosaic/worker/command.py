@@ -30,6 +30,7 @@ from mosaic.worker.config import load_strictly
 from mosaic.worker.emitter import TelemetryEmitter
 from mosaic.worker.plain import plain, to_json
 from mosaic.worker.session import EXIT_BAD_INPUT, EXIT_OK, Session
+from mosaic.worker.stdout import line_aware_stdout
 
 ConfigT = TypeVar("ConfigT")
 
@@ -106,11 +107,12 @@ def run_worker(
         return EXIT_BAD_INPUT
     if options.dry_run and not _takes(runtime_class, "dry_run"):
         return _show_plan(config, options)
-    run_dir = Path(os.environ.get("MOSAIC_RUN_DIR") or ".")
-    session = Session(
-        config, worker_type or _package_of(runtime_class), run_dir=run_dir, heartbeat_s=heartbeat_s
-    )
-    code = session.execute(lambda: _build(runtime_class, config, session.emitter, options), checkpoint)
+    with line_aware_stdout():
+        run_dir = Path(os.environ.get("MOSAIC_RUN_DIR") or ".")
+        name = worker_type or _package_of(runtime_class)
+        session = Session(config, name, run_dir=run_dir, heartbeat_s=heartbeat_s)
+        code = session.execute(lambda: _build(runtime_class, config, session.emitter, options), checkpoint)
+        session.emitter.flush()
     if options.emit_summary:
         _print_json({"summary": session.summary})
     return code

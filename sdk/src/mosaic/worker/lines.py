@@ -165,7 +165,9 @@ class LineWriter:
             self.lost += len(lines)
             return
         try:
-            self.stream.write("".join(lines))
+            # See mosaic.worker.stdout: someone else's line may still be open.
+            start = "" if getattr(self.stream, "at_line_start", True) else "\n"
+            self.stream.write(start + "".join(lines))
             self.stream.flush()
         except (OSError, ValueError) as error:
             self.lost += len(lines)
