@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import tempfile
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +15,9 @@ from mosaic.agent.recipes import Recipe
 from mosaic.errors import WorkerBroken
 
 _KEPT_LINES = 400
+_NOT_SOURCE = shutil.ignore_patterns(
+    "build", "dist", "*.egg-info", "__pycache__", ".*", "node_modules", "runs", "wandb"
+)
 _PIP = ("-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-color")
 
 
@@ -30,12 +35,22 @@ def build_venv(path: Path, recipe: Recipe, progress: Callable[[str], None]) -> V
     progress(f"Python {interpreter} from {interpreter.path}")
     _step(recipe, [str(interpreter.path), "-m", "venv", str(path)], progress)
     python = str(path / "bin" / "python")
-    if recipe.lock is not None:
-        _step(recipe, [python, *_PIP, "-r", str(recipe.lock)], progress)
-        _step(recipe, [python, *_PIP, "--no-deps", recipe.sdk, recipe.source], progress)
-    else:
-        _step(recipe, [python, *_PIP, recipe.sdk, recipe.source], progress)
+    with tempfile.TemporaryDirectory(prefix="mosaic-install-") as scratch:
+        sources = [_apart(recipe.sdk, Path(scratch) / "sdk"), _apart(recipe.source, Path(scratch) / "worker")]
+        if recipe.lock is not None:
+            _step(recipe, [python, *_PIP, "-r", str(recipe.lock)], progress)
+            _step(recipe, [python, *_PIP, "--no-deps", *sources], progress)
+        else:
+            _step(recipe, [python, *_PIP, *sources], progress)
     return interpreter.version
+
+
+def _apart(source: str, place: Path) -> str:
+    """Return a copy of a project directory, since building in place litters it and picks up stale files."""
+    if not Path(source).is_absolute():
+        return source
+    shutil.copytree(source, place, ignore=_NOT_SOURCE)
+    return str(place)
 
 
 def _step(recipe: Recipe, command: Sequence[str], progress: Callable[[str], None]) -> None:

@@ -16,7 +16,6 @@ from rich.table import Table
 
 from mosaic.agent.environments import (
     Environment,
-    find_environment,
     install,
     installed_environments,
     probe_environment,
@@ -25,9 +24,9 @@ from mosaic.agent.environments import (
 )
 from mosaic.agent.recipes import find_recipe
 from mosaic.cli.scaffold.project import create_project, package_of
-from mosaic.errors import NotFound
 from mosaic.testing.conformance import CHECKS, check_worker
 from mosaic.testing.report import Check, Outcome, Report
+from mosaic.worker.discovery import installed_entry_points
 from mosaic.worker.probe import ProbedWorker, probe
 
 app = typer.Typer(no_args_is_help=True, help="Write, check, install and list workers.")
@@ -72,9 +71,10 @@ def check(
     """
     chosen = json.loads(config.read_text(encoding="utf-8")) if config else None
     with _progress(len(only or CHECKS), quiet=as_json) as on_check:
+        home, worker = (python, package) if python else _located(package)
         report = check_worker(
-            package,
-            python=python or _home_of(package),
+            worker,
+            python=home,
             config=chosen,
             timeout_s=timeout_s,
             only=only or None,
@@ -127,12 +127,22 @@ def remove_worker(name: Annotated[str, typer.Argument(help="Name of the environm
     Console().print(f"[green]✓[/] {escape(name)} is removed", highlight=False)
 
 
-def _home_of(package: str) -> str:
-    """Return the interpreter of the environment called *package*, or this one."""
-    try:
-        return str(find_environment(package, state_dir()).python)
-    except NotFound:
-        return sys.executable
+def _located(package: str) -> tuple[str, str]:
+    """Return the interpreter and the name of the worker meant by *package*.
+
+    This environment goes first, then the installed one of that name, then any that has such a worker.
+    """
+    here = sys.executable, package
+    if package in {point.name for point in installed_entry_points()}:
+        return here
+    workers = {home: probe_environment(home).workers for home in installed_environments(state_dir())}
+    for home, found in workers.items():
+        if home.name == package and len(found) == 1:
+            return str(home.python), found[0].worker_id
+    for home, found in workers.items():
+        if package in {home.name, *(worker.worker_id for worker in found)}:
+            return str(home.python), package
+    return here
 
 
 @contextmanager
