@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -48,8 +49,8 @@ class PointBlock(NamedTuple):
 
     series: Series
     first_seq: int
-    steps: Sequence[float]
-    values: Sequence[float]
+    steps: array[float]
+    values: array[float]
 
 
 @dataclass(frozen=True, slots=True)

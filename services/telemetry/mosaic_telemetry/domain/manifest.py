@@ -19,6 +19,7 @@ from mosaic_telemetry.domain.timeline import StreamId, Timeline
 
 SCHEMA = "mosaic.manifest/1"
 
+_SPEC_KEYS = ("worker", "name", "team", "user", "priority", "labels", "resources")
 _LOWER_IS_BETTER = ("loss", "error")
 _MACHINE_KEYS = ("platform", "machine", "image", "image_digest", "hostname")
 
@@ -52,10 +53,7 @@ def build_manifest(record: Record) -> dict[str, Any]:
         "outcome": seal.outcome,
         "reason_code": seal.reason_code,
         "reason": seal.reason,
-        **{
-            key: spec.get(key)
-            for key in ("worker", "name", "team", "user", "priority", "labels", "resources")
-        },
+        **{key: spec.get(key) for key in _SPEC_KEYS},
         "config": config,
         "config_digest": seal.config_digest or digest_of(config),
         "seed": spec.get("seed"),
@@ -159,10 +157,9 @@ def _versions(record: Record) -> dict[str, Any]:
 def _versions_in(facts: Iterable[Fact]) -> dict[str, Any]:
     versions: dict[str, Any] = {}
     for fact in facts:
-        if fact.kind in ("attempt_started", "attempt_ended") and isinstance(
-            fact.payload.get("versions"), dict
-        ):
-            versions.update(fact.payload["versions"])
+        told = fact.payload.get("versions") if fact.kind.startswith("attempt_") else None
+        if isinstance(told, dict):
+            versions.update(told)
     return versions
 
 
@@ -206,9 +203,8 @@ def _artifacts(facts: Iterable[Fact]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for fact in facts:
         if fact.kind == "artifact" and fact.payload.get("path"):
-            described = {
-                key: value for key, value in fact.payload.items() if value is not None and key != "content"
-            }
+            # A file's content is only carried for `analytics_document`.
+            described = {key: value for key, value in fact.payload.items() if key != "content"}
             found[str(fact.payload["path"])] = {**described, "attempt": fact.stream.attempt}
     return [found[path] for path in sorted(found)]
 

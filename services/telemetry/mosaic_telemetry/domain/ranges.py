@@ -37,9 +37,8 @@ class SeqRanges:
     def missing(self, first: int, last: int) -> list[Range]:
         """Return the parts of *first* to *last* that are not in it, in order."""
         parts: list[Range] = []
-        for known_first, known_last in self.ranges[
-            bisect_left(self.ranges, first, key=lambda known: known[1]) :
-        ]:
+        begin = bisect_left(self.ranges, first, key=lambda known: known[1])
+        for known_first, known_last in self.ranges[begin:]:
             if known_first > last:
                 break
             if first < known_first:

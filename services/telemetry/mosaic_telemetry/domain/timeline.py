@@ -72,7 +72,7 @@ class Timeline:
         )
 
     def gaps(self, last_seq: int = -1) -> list[Range]:
-        """Return the ranges that are missing up to *last_seq*, or up to the last number heard if that is more."""
+        """Return the ranges that are missing up to *last_seq*, or to the last one heard if that is more."""
         return self.heard.missing(0, max(last_seq, self.heard.last))
 
     @property

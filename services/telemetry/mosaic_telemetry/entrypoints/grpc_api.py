@@ -1,0 +1,212 @@
+"""The gRPC API: requests to handlers, values to messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import grpc
+
+from mosaic.wire.convert import to_timestamp
+from mosaic.wire.v1 import telemetry_pb2 as pb
+from mosaic.wire.v1.telemetry_pb2_grpc import TelemetryServicer
+from mosaic_telemetry.bootstrap import Parts
+from mosaic_telemetry.domain.facts import Episode
+from mosaic_telemetry.domain.series import Series, SeriesKey
+from mosaic_telemetry.entrypoints.metrics import Metrics
+from mosaic_telemetry.handlers.curves import RunSummary, read_curve, summarise
+from mosaic_telemetry.handlers.finish import manifest_of
+from mosaic_telemetry.handlers.lines import Lines, follow_lines, read_lines
+from mosaic_telemetry.handlers.logs import LogEntry, follow_logs, read_logs
+from mosaic_telemetry.ports import Position, StepRange
+
+#: Lines in one message of a stream.
+_LINES_PER_CHUNK = 2000
+
+
+class TelemetryApi(TelemetryServicer):
+    """Answers what people and the console ask."""
+
+    def __init__(self, parts: Parts, metrics: Metrics, is_ending: Callable[[], bool]) -> None:
+        """Leave open streams when *is_ending* says so."""
+        self._store = parts.store
+        self._feed = parts.feed
+        self._metrics = metrics
+        self._is_ending = is_ending
+
+    def ReadEvents(
+        self, request: pb.ReadEventsRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.EventChunk]:
+        """Stream lines from a position on."""
+        start = Position(getattr(request, "from").attempt, getattr(request, "from").seq)
+        kinds = frozenset(request.kinds)
+        attempt = request.attempt
+        if not request.follow:
+            lines = read_lines(request.run_id, start, attempt=attempt, kinds=kinds, store=self._store)
+            yield from _event_chunks(request.run_id, lines, request.limit)
+            return
+        with self._metrics.followers.track_inprogress():
+            lines = follow_lines(
+                request.run_id,
+                start,
+                attempt=attempt,
+                kinds=kinds,
+                store=self._store,
+                feed=self._feed,
+                is_wanted=self._wanted(context),
+            )
+            yield from _event_chunks(request.run_id, lines, request.limit)
+
+    def ListSeries(
+        self, request: pb.ListSeriesRequest, context: grpc.ServicerContext
+    ) -> pb.ListSeriesResponse:
+        """Name the series of a run."""
+        found = self._store.series(request.run_id, attempt=request.attempt)
+        return pb.ListSeriesResponse(series=[_series_info(series) for series in found])
+
+    def ReadSeries(
+        self, request: pb.ReadSeriesRequest, context: grpc.ServicerContext
+    ) -> pb.ReadSeriesResponse:
+        """Return a curve."""
+        wanted = StepRange(
+            request.from_step if request.HasField("from_step") else None,
+            request.to_step if request.HasField("to_step") else None,
+        )
+        curve = read_curve(
+            request.run_id,
+            SeriesKey(request.key.name, request.key.agent),
+            resolution=request.resolution,
+            wanted=wanted,
+            attempt=request.attempt,
+            store=self._store,
+        )
+        return pb.ReadSeriesResponse(
+            steps=[bucket.middle for bucket in curve.buckets],
+            means=[bucket.mean for bucket in curve.buckets],
+            minima=[bucket.minimum for bucket in curve.buckets],
+            maxima=[bucket.maximum for bucket in curve.buckets],
+            counts=[bucket.points for bucket in curve.buckets],
+            total_points=curve.total_points,
+            unit=curve.unit,
+        )
+
+    def ReadEpisodes(
+        self, request: pb.ReadEpisodesRequest, context: grpc.ServicerContext
+    ) -> pb.ReadEpisodesResponse:
+        """Return episodes."""
+        after = Position(0, -1)
+        if request.HasField("after"):
+            after = Position(request.after.attempt, request.after.seq)
+        found = self._store.episodes(request.run_id, after, attempt=request.attempt, last=request.last)
+        total = self._store.episode_count(request.run_id, attempt=request.attempt)
+        return pb.ReadEpisodesResponse(episodes=[_episode(episode) for episode in found], total=total)
+
+    def ReadLogs(self, request: pb.ReadLogsRequest, context: grpc.ServicerContext) -> Iterator[pb.LogChunk]:
+        """Stream log lines."""
+        if not request.follow:
+            found = read_logs(request.run_id, attempt=request.attempt, tail=request.tail, store=self._store)
+            for entries in found:
+                yield from _log_chunks(entries)
+            return
+        with self._metrics.followers.track_inprogress():
+            is_wanted = self._wanted(context)
+            following = follow_logs(
+                request.run_id,
+                attempt=request.attempt,
+                tail=request.tail,
+                store=self._store,
+                feed=self._feed,
+                is_wanted=is_wanted,
+            )
+            for entries in following:
+                yield from _log_chunks(entries)
+            yield pb.LogChunk(sealed=is_wanted())
+
+    def Summarise(self, request: pb.SummariseRequest, context: grpc.ServicerContext) -> pb.SummariseResponse:
+        """Return a row for each run."""
+        return pb.SummariseResponse(
+            summaries=[_summary(row) for row in summarise(request.run_ids, store=self._store)]
+        )
+
+    def GetManifest(self, request: pb.GetManifestRequest, context: grpc.ServicerContext) -> pb.Manifest:
+        """Return the manifest of an ended run."""
+        record = manifest_of(request.run_id, store=self._store)
+        return pb.Manifest(
+            run_id=request.run_id, json=record.manifest_json, digest=record.digest, path=record.path
+        )
+
+    def _wanted(self, context: grpc.ServicerContext) -> Callable[[], bool]:
+        return lambda: context.is_active() and not self._is_ending()
+
+
+def _event_chunks(run_id: str, following: Iterator[Lines], limit: int) -> Iterator[pb.EventChunk]:
+    left = limit or math.inf
+    for lines in following:
+        for begin in range(0, len(lines.lines), _LINES_PER_CHUNK):
+            part = lines.lines[begin : begin + _LINES_PER_CHUNK][: int(min(left, _LINES_PER_CHUNK))]
+            left -= len(part)
+            stamped = [
+                pb.StampedLine(seq=seq, time=time, kind=kind, line=line) for seq, time, kind, line in part
+            ]
+            yield pb.EventChunk(run_id=run_id, attempt=lines.attempt, lines=stamped)
+            if left <= 0:
+                return
+        if lines.is_end:
+            yield pb.EventChunk(run_id=run_id, attempt=lines.attempt, sealed=True)
+
+
+def _log_chunks(entries: list[LogEntry]) -> Iterator[pb.LogChunk]:
+    attempts = sorted({entry.attempt for entry in entries})
+    for attempt in attempts:
+        own = [entry for entry in entries if entry.attempt == attempt]
+        for begin in range(0, len(own), _LINES_PER_CHUNK):
+            part = own[begin : begin + _LINES_PER_CHUNK]
+            yield pb.LogChunk(attempt=attempt, entries=[_log_entry(entry) for entry in part])
+
+
+def _log_entry(entry: LogEntry) -> pb.LogEntry:
+    return pb.LogEntry(
+        seq=entry.seq, time=entry.time, stream=entry.stream, level=entry.level, text=entry.text
+    )
+
+
+def _series_info(series: Series) -> pb.SeriesInfo:
+    return pb.SeriesInfo(
+        key=pb.SeriesKey(name=series.key.name, agent=series.key.agent),
+        attempt=series.stream.attempt,
+        count=series.count,
+        last_step=series.last_step,
+        last_value=series.last_value,
+        min_value=series.lowest.value if series.lowest else math.nan,
+        max_value=series.highest.value if series.highest else math.nan,
+        unit=series.unit,
+    )
+
+
+def _episode(episode: Episode) -> pb.Episode:
+    return pb.Episode(
+        attempt=episode.stream.attempt,
+        seq=episode.seq,
+        index=-1 if episode.number is None else episode.number,
+        agent=episode.agent,
+        episode_return=episode.episode_return,
+        length=episode.length or 0,
+        step=math.nan if episode.step is None else episode.step,
+        time=episode.time,
+    )
+
+
+def _summary(row: RunSummary) -> pb.RunSummary:
+    seen = None if row.last_event_time is None else datetime.fromtimestamp(row.last_event_time, UTC)
+    return pb.RunSummary(
+        run_id=row.run_id,
+        events=row.events,
+        last_step=row.last_step,
+        steps_per_s=row.steps_per_s,
+        mean_return=row.mean_return or 0.0,
+        episodes=row.episodes,
+        last_event_at=to_timestamp(seen),
+        sealed=row.is_sealed,
+        has_returns=row.mean_return is not None,
+    )

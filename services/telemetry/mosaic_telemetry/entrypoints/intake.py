@@ -1,0 +1,86 @@
+"""Frames and seals come in here: from this process or from the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from mosaic.errors import BadInput
+from mosaic.events.frame import EncodedFrame
+from mosaic.events.sealed import RunSealed
+from mosaic.messaging.consumer import DONE, Delivery, Settlement, Verdict
+from mosaic.messaging.event_messages import KIND, SEAL
+from mosaic_telemetry.bootstrap import Parts
+from mosaic_telemetry.entrypoints.metrics import Metrics
+from mosaic_telemetry.handlers.finish import seal
+from mosaic_telemetry.handlers.ingest import IngestReport, ingest
+
+log = structlog.get_logger(__name__)
+
+
+class Intake:
+    """Stores what arrives. A `mosaic.events.frame.FrameSink`, and the handler of the broker's messages."""
+
+    def __init__(self, parts: Parts, metrics: Metrics, on_change: Callable[[], None]) -> None:
+        """Call *on_change* after everything that may let a manifest be written."""
+        self._parts = parts
+        self._metrics = metrics
+        self._on_change = on_change
+
+    def send(self, frames: Sequence[EncodedFrame]) -> Sequence[int]:
+        """Store *frames*; all of them are durable when it returns.
+
+        A frame that nobody can read is dropped with a log line: keeping it in a spool would not help.
+
+        Raises:
+            DatabaseUnavailable: nothing was kept.
+
+        """
+        report = self.ingest([frame.body for frame in frames])
+        for index, reason in report.refused.items():
+            frame = frames[index]
+            log.error("frame dropped", run_id=frame.run_id, attempt=frame.attempt, reason=reason)
+        return range(len(frames))
+
+    def seal(self, run: RunSealed) -> None:
+        """Note that *run* has ended.
+
+        Raises:
+            DatabaseUnavailable: nothing was kept.
+
+        """
+        parts = self._parts
+        seal(run, store=parts.store, clock=parts.clock, patience=parts.seal_patience)
+        self._on_change()
+
+    def handle(self, deliveries: Sequence[Delivery]) -> Sequence[Settlement]:
+        """Store the broker's messages, all frames in one transaction; see `mosaic.messaging.consumer`."""
+        frames = [number for number, one in enumerate(deliveries) if one.headers.get(KIND) != SEAL]
+        answers = [DONE] * len(deliveries)
+        report = self.ingest([deliveries[number].body for number in frames])
+        for index, reason in report.refused.items():
+            answers[frames[index]] = Settlement(Verdict.NEVER, reason)
+        for number, delivery in enumerate(deliveries):
+            if delivery.headers.get(KIND) == SEAL:
+                answers[number] = self._handle_seal(delivery)
+        self._metrics.refused.inc(sum(answer is not DONE for answer in answers))
+        return answers
+
+    def ingest(self, bodies: Sequence[bytes]) -> IngestReport:
+        """Store packed frames and count them."""
+        with self._metrics.ingest_seconds.time():
+            report = ingest(bodies, store=self._parts.store, feed=self._parts.feed)
+        self._metrics.stored.inc(report.stored_lines)
+        self._metrics.repeated.inc(report.repeated_lines)
+        if report.stored_lines:
+            self._on_change()
+        return report
+
+    def _handle_seal(self, delivery: Delivery) -> Settlement:
+        try:
+            run = RunSealed.from_json(delivery.body)
+        except BadInput as error:
+            return Settlement(Verdict.NEVER, str(error))
+        self.seal(run)
+        return DONE

@@ -1,0 +1,66 @@
+"""Writes manifests in the background, as soon as they can be written."""
+
+from __future__ import annotations
+
+import threading
+
+import structlog
+
+from mosaic.errors import Unavailable
+from mosaic_telemetry.bootstrap import Parts
+from mosaic_telemetry.handlers.finish import write_manifests
+
+log = structlog.get_logger(__name__)
+
+#: Another replica may have sealed a run and died; this often we look without being told.
+_LOOK_ANYWAY_S = 15.0
+#: Late events come in bursts: one manifest for each burst is enough.
+_GATHER_S = 0.05
+
+
+class Scribe:
+    """A thread that writes manifests whenever it is woken and whenever one is due."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._wake = threading.Event()
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="scribe", daemon=True)
+
+    def wake(self) -> None:
+        """Say that a seal or an event has come."""
+        self._wake.set()
+
+    def start(self) -> None:
+        """Write from now on, beginning with what was left undone."""
+        self._wake.set()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the manifest in hand and end."""
+        self._ending.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        pause_s = 0.0
+        while not self._ending.is_set():
+            self._wake.wait(pause_s)
+            self._wake.clear()
+            pause_s = self._write()
+            self._ending.wait(_GATHER_S)
+
+    def _write(self) -> float:
+        """Write what can be written; return how long nothing will be due."""
+        parts = self._parts
+        try:
+            due_at = write_manifests(
+                store=parts.store, manifests=parts.manifests, feed=parts.feed, clock=parts.clock
+            )
+        except (Unavailable, OSError) as error:
+            log.warning("manifests wait", reason=str(error))
+            return 1.0
+        if due_at is None:
+            return _LOOK_ANYWAY_S
+        return min(_LOOK_ANYWAY_S, max(0.0, (due_at - parts.clock()).total_seconds()))

@@ -1,0 +1,116 @@
+"""The whole service in one object, to be started alone or inside a bigger process."""
+
+from __future__ import annotations
+
+import threading
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from mosaic.events.sealed import RunSealed
+from mosaic.hosting.grpc_server import Registration
+from mosaic.hosting.health import Probe
+from mosaic.messaging.consumer import consume
+from mosaic.messaging.topology import event_queue
+from mosaic.wire.v1 import telemetry_pb2_grpc
+from mosaic_telemetry.bootstrap import Parts, connect, utc_now
+from mosaic_telemetry.entrypoints.grpc_api import TelemetryApi
+from mosaic_telemetry.entrypoints.intake import Intake
+from mosaic_telemetry.entrypoints.metrics import Metrics
+from mosaic_telemetry.entrypoints.scribe import Scribe
+from mosaic_telemetry.ports import Clock, LiveFeed
+from mosaic_telemetry.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+SERVICE_NAME = "mosaic.wire.v1.Telemetry"
+
+
+def build(
+    settings: Settings,
+    *,
+    metrics: CollectorRegistry | None = None,
+    live_feed: LiveFeed | None = None,
+    clock: Clock = utc_now,
+) -> TelemetryService:
+    """Connect the service; nothing runs before `TelemetryService.start`."""
+    parts = connect(settings, live_feed=live_feed, clock=clock)
+    return TelemetryService(settings, parts, Metrics(metrics or CollectorRegistry()))
+
+
+class TelemetryService:
+    """Every event once, every run a manifest."""
+
+    def __init__(self, settings: Settings, parts: Parts, metrics: Metrics) -> None:
+        self._settings = settings
+        self._parts = parts
+        self._ending = threading.Event()
+        self._metrics = metrics
+        self._scribe = Scribe(parts)
+        #: Takes frames within the process. A `mosaic.events.frame.FrameSink`.
+        self.ingest = Intake(parts, self._metrics, self._scribe.wake)
+        self._consumers: list[threading.Thread] = []
+        self._broker_faults: dict[int, str] = {}
+
+    def seal(self, run: RunSealed) -> None:
+        """Note that *run* has ended; durable when it returns."""
+        self.ingest.seal(run)
+
+    def servicer(self) -> TelemetryApi:
+        """Return the gRPC API."""
+        return TelemetryApi(self._parts, self._metrics, self._ending.is_set)
+
+    def registration(self) -> Registration:
+        """Return the gRPC API for a `mosaic.hosting.grpc_server.GrpcServer`."""
+        servicer = self.servicer()
+        return Registration(
+            SERVICE_NAME, lambda server: telemetry_pb2_grpc.add_TelemetryServicer_to_server(servicer, server)
+        )
+
+    def probes(self) -> dict[str, Probe]:
+        """Return what ``/readyz`` asks."""
+        probes: dict[str, Probe] = {"database": self._parts.store.fault}
+        if self._settings.broker_url:
+            probes["broker"] = lambda: next(iter(list(self._broker_faults.values())), None)
+        return probes
+
+    def start(self) -> None:
+        """Write manifests and, when there is a broker, consume it."""
+        self._scribe.start()
+        if self._settings.broker_url:
+            for shard in range(self._settings.event_shards):
+                self._broker_faults[shard] = "not connected yet"
+                thread = threading.Thread(
+                    target=self._consume, args=(shard,), name=f"shard {shard}", daemon=True
+                )
+                self._consumers.append(thread)
+                thread.start()
+
+    def stop(self) -> None:
+        """Store what is in hand, give back the rest, end every stream."""
+        self._ending.set()
+        for thread in self._consumers:
+            thread.join()
+        self._scribe.stop()
+        self._parts.feed.close()
+        self._parts.engine.dispose()
+
+    def _consume(self, shard: int) -> None:
+        consume(
+            self._settings.broker_url,
+            self._parts.topology,
+            event_queue(self._parts.topology, shard),
+            self.ingest.handle,
+            prefetch=self._settings.prefetch,
+            stop=self._ending,
+            name=f"mosaic-telemetry shard {shard}",
+            listener=lambda fault: self._note_broker(shard, fault),
+        )
+
+    def _note_broker(self, shard: int, fault: str | None) -> None:
+        if fault is None:
+            self._broker_faults.pop(shard, None)
+            log.info("events are consumed", shard=shard)
+        else:
+            self._broker_faults[shard] = fault
+            log.warning("events wait in the broker", shard=shard, reason=fault)

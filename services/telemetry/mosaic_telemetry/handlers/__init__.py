@@ -1,0 +1,1 @@
+"""The use cases: ingest, finish, read, follow."""

@@ -1,0 +1,183 @@
+"""Store what agents send, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mosaic.events import Custom, Scan, scan_lines
+from mosaic.events.frame import Frame, FrameUnreadable, decode, encode
+from mosaic_telemetry.domain.facts import FACT_KINDS, Episode, Fact
+from mosaic_telemetry.domain.ranges import Range
+from mosaic_telemetry.domain.series import Series, SeriesKey
+from mosaic_telemetry.domain.timeline import Hearing, StreamId, Timeline
+from mosaic_telemetry.ports import EventStore, EventWriter, LiveFeed, PointBlock, StoredFrame
+
+#: A worker that breaks the protocol with every line is shown by its first lines and a count.
+_VIOLATIONS_KEPT = 3
+
+
+@dataclass
+class IngestReport:
+    """What became of some frames."""
+
+    stored_lines: int = 0
+    #: Lines that were known already.
+    repeated_lines: int = 0
+    #: Index of a frame that can never be stored -> why.
+    refused: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Lines that are new, as they will be stored."""
+
+    frame: Frame
+    scan: Scan
+    body: bytes
+
+
+def ingest(bodies: Sequence[bytes], *, store: EventStore, feed: LiveFeed) -> IngestReport:
+    """Store packed frames in one transaction, in any order and however often they come.
+
+    When it returns, everything not refused is durable, and followers have been told.
+
+    Raises:
+        DatabaseUnavailable: nothing was kept; the same frames may be given again.
+
+    """
+    report = IngestReport()
+    pieces = _by_stream(bodies, report)
+    if not pieces:
+        return report
+    with store.writing(pieces.keys()) as writer:
+        for stream, heard in pieces.items():
+            _absorb(writer, stream, heard, report)
+    feed.publish({stream.run_id for stream in pieces})
+    return report
+
+
+def _by_stream(bodies: Sequence[bytes], report: IngestReport) -> dict[StreamId, list[_Piece]]:
+    pieces: dict[StreamId, list[_Piece]] = {}
+    for index, body in enumerate(bodies):
+        try:
+            frame = decode(body)
+        except FrameUnreadable as error:
+            report.refused[index] = str(error)
+            continue
+        # Scanned here, before the streams are locked: most frames are new.
+        piece = _Piece(frame, scan_lines(frame.lines), body)
+        pieces.setdefault(StreamId(frame.run_id, frame.attempt), []).append(piece)
+    return pieces
+
+
+def _absorb(writer: EventWriter, stream: StreamId, heard: list[_Piece], report: IngestReport) -> None:
+    before = timeline = writer.timeline(stream)
+    new: list[_Piece] = []
+    for piece in sorted(heard, key=lambda piece: piece.frame.first_seq):
+        for part in _new_parts(timeline, piece):
+            timeline = timeline.hear(_hearing(part))
+            new.append(part)
+    lines = sum(len(piece.frame.lines) for piece in heard)
+    stored = timeline.heard.count - before.heard.count
+    report.stored_lines += stored
+    report.repeated_lines += lines - stored
+    if new:
+        writer.put_timeline(timeline)
+        _add_series(writer, stream, new)
+    for piece in new:
+        writer.add_frame(_stored(stream, piece))
+        _add_rare(writer, stream, piece)
+
+
+def _new_parts(timeline: Timeline, piece: _Piece) -> list[_Piece]:
+    frame = piece.frame
+    missing = timeline.heard.missing(frame.first_seq, frame.last_seq)
+    if missing == [(frame.first_seq, frame.last_seq)]:
+        return [piece]
+    return [_cut(frame, part) for part in missing]
+
+
+def _cut(frame: Frame, part: Range) -> _Piece:
+    begin, end = part[0] - frame.first_seq, part[1] - frame.first_seq + 1
+    times = list(frame.line_times())[begin:end]
+    lines = frame.lines[begin:end]
+    cut = Frame(frame.run_id, frame.attempt, part[0], tuple((1, time) for time in times), lines)
+    return _Piece(cut, scan_lines(lines), encode(cut))
+
+
+def _hearing(piece: _Piece) -> Hearing:
+    frame, scan = piece.frame, piece.scan
+    steps = [series.steps[-1] for series in scan.series.values()]
+    steps += [row.step for row in scan.episodes[-1:] if row.step is not None]
+    return Hearing(
+        frame.first_seq,
+        frame.last_seq,
+        frame.times[0][1],
+        frame.times[-1][1],
+        scan.counts,
+        max(steps, default=None),
+    )
+
+
+def _stored(stream: StreamId, piece: _Piece) -> StoredFrame:
+    frame = piece.frame
+    first, last = frame.times[0][1], frame.times[-1][1]
+    return StoredFrame(stream, frame.first_seq, frame.last_seq, piece.scan.counts, first, last, piece.body)
+
+
+def _add_series(writer: EventWriter, stream: StreamId, pieces: Sequence[_Piece]) -> None:
+    """Add the points of all *pieces*, one block per series."""
+    blocks: dict[SeriesKey, PointBlock] = {}
+    known: Mapping[SeriesKey, Series] | None = None
+    for piece in pieces:
+        for points in piece.scan.series.values():
+            known = writer.series(stream) if known is None else known
+            key = SeriesKey(points.name, points.agent or "")
+            if key in blocks:
+                blocks[key].steps.extend(points.steps)
+                blocks[key].values.extend(points.values)
+                continue
+            series = known.get(key) or Series(stream, key, points.unit or "")
+            first_seq = piece.frame.first_seq + points.lines[0]
+            blocks[key] = PointBlock(series, first_seq, points.steps, points.values)
+    for block in blocks.values():
+        series, rollups = block.series.extend(block.steps, block.values)
+        writer.add_points(block)
+        writer.put_series(series)
+        writer.put_rollups(series, rollups)
+
+
+def _add_rare(writer: EventWriter, stream: StreamId, piece: _Piece) -> None:
+    """Add episodes and facts, the few lines that need their own stamp."""
+    scan, first_seq = piece.scan, piece.frame.first_seq
+    if not (scan.episodes or scan.events or scan.violations):
+        return
+    times = list(piece.frame.line_times())
+    writer.add_episodes(
+        [
+            Episode(
+                stream,
+                first_seq + row.line,
+                times[row.line],
+                row.episode_index,
+                row.agent or "",
+                row.episode_return,
+                row.length,
+                row.step,
+            )
+            for row in scan.episodes
+        ]
+    )
+    facts = [
+        Fact(stream, first_seq + line, times[line], event.event, event.payload.model_dump(mode="json"))
+        for line, event in scan.events
+        if event.event in FACT_KINDS and not isinstance(event, Custom)
+    ]
+    facts += [
+        Fact(
+            stream, first_seq + line, times[line], "violation", {"kind": broken.kind, "reason": broken.reason}
+        )
+        for line, broken in scan.violations[:_VIOLATIONS_KEPT]
+    ]
+    writer.add_facts(facts)
