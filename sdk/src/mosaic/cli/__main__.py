@@ -1,0 +1,88 @@
+"""Parsing: every verb of the ``mosaic`` command, and what its exit codes mean."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points, version
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from mosaic.cli import fleet, follow, reading, runs, submit, workers
+from mosaic.errors import MosaicError
+
+_HELP = """Run reinforcement-learning training on a shared fleet.
+
+Start with `mosaic up` in one terminal and `mosaic submit reference --follow` in another.
+
+Exit codes: 0 done, 1 failed inside, 2 bad input, 3 no such thing, 4 refused, 5 the platform
+does not answer, 6 a worker is broken, 10 the run failed, 11 the run was cancelled, 130 interrupted.
+"""
+
+app = typer.Typer(
+    help=_HELP,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(workers.app, name="workers", rich_help_panel="Workers and machines")
+app.command("submit", rich_help_panel="Runs")(submit.submit)
+app.command("runs", rich_help_panel="Runs")(runs.list_runs)
+app.command("show", rich_help_panel="Runs")(runs.show)
+app.command("cancel", rich_help_panel="Runs")(runs.cancel)
+app.command("pause", rich_help_panel="Runs")(runs.pause)
+app.command("resume", rich_help_panel="Runs")(runs.resume)
+app.command("retry", rich_help_panel="Runs")(runs.retry)
+app.command("explain", rich_help_panel="Runs")(runs.explain)
+app.command("follow", rich_help_panel="Runs")(follow.follow)
+app.command("logs", rich_help_panel="Results")(reading.logs)
+app.command("metrics", rich_help_panel="Results")(reading.metrics)
+app.command("events", rich_help_panel="Results")(reading.events)
+app.command("manifest", rich_help_panel="Results")(reading.manifest)
+app.command("export", rich_help_panel="Results")(reading.export)
+app.command("fleet", rich_help_panel="Workers and machines")(fleet.fleet)
+app.command("drain", rich_help_panel="Workers and machines")(fleet.drain)
+app.command("teams", rich_help_panel="Workers and machines")(fleet.teams)
+
+
+def _mount_extra_commands() -> None:
+    """Add what other distributions offer, such as ``up`` and ``simulate``."""
+    for entry in sorted(entry_points(group="mosaic.commands"), key=lambda entry: entry.name):
+        command = entry.load()
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=entry.name, rich_help_panel="This machine")
+        else:
+            app.command(entry.name, rich_help_panel="This machine")(command)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    show_version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    if show_version:
+        print(f"mosaic {version('mosaic-sdk')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; errors of ours are one clear message and their own exit code."""
+    _mount_extra_commands()
+    try:
+        app(prog_name="mosaic")
+    except MosaicError as error:
+        Console(stderr=True).print(
+            f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True
+        )
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough, as in `mosaic events RUN | head`.
+        sys.stderr.close()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

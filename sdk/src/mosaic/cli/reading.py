@@ -1,0 +1,183 @@
+"""Verbs about what runs said: logs, metrics, events, manifests, exports."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.markup import escape
+from rich.text import Text
+
+from mosaic.cli import render
+from mosaic.cli.export import write_jsonl, write_parquet
+from mosaic.cli.options import AsJson, AttemptOption, RunArgument, connect
+from mosaic.cli.plot import Line, plot
+from mosaic.client import Mosaic
+from mosaic.errors import BadInput, NotFound, did_you_mean
+
+#: Curves shown when none is named: the first that the runs have.
+_FAVOURITES = ("episode_return", "charts/episodic_return", "return", "total_reward")
+#: The curve that is made from episodes, whatever metrics a worker sends.
+_EPISODES = "episode_return"
+_REFRESH_S = 1.0
+
+
+def logs(
+    run: RunArgument,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
+    tail: Annotated[int, typer.Option(help="Only the newest lines; 0 = all.")] = 0,
+    attempt: AttemptOption = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Print what a run wrote besides events: standard output, standard error and its log lines."""
+    with connect() as platform:
+        run_id = platform.run(run).run.run_id
+        for line in platform.logs(run_id, attempt=attempt, tail=tail, follow=follow):
+            if as_json:
+                print(json.dumps(render.as_plain(line)), flush=True)
+            else:
+                moment = f"{datetime.fromtimestamp(line.time, timezone.utc):%H:%M:%S}"
+                render.out.print(f"[dim]{moment} {line.stream:6}[/] {escape(line.text)}", soft_wrap=True)
+
+
+def metrics(
+    runs: Annotated[list[str], typer.Argument(help="Runs to draw into one picture.")],
+    name: Annotated[list[str] | None, typer.Option("--name", "-n", help="Curve to draw; repeatable.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Draw again until the runs end.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Only list the curves there are.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw curves of one or several runs in the terminal."""
+    with connect() as platform:
+        details = {run_id: platform.run(run_id).run for run_id in runs}
+        run_ids = [run.run_id for run in details.values()]
+        if listing:
+            _list_series(platform, run_ids, as_json)
+            return
+        if as_json:
+            names = name or [_favourite(platform, run_ids)]
+            render.document({run: {each: _line(platform, run, each) for each in names} for run in run_ids})
+            return
+        if not watch:
+            render.out.print(_picture(platform, run_ids, name))
+            return
+        with Live(console=render.out, auto_refresh=False) as live:
+            ended = False
+            while not ended:
+                ended = all(platform.run(run_id).run.has_ended for run_id in run_ids)
+                live.update(Text.from_markup(_picture(platform, run_ids, name)), refresh=True)
+                if not ended:
+                    time.sleep(_REFRESH_S)
+
+
+def events(
+    run: RunArgument,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
+    kind: Annotated[list[str] | None, typer.Option(help="Only events of this kind; repeatable.")] = None,
+    attempt: AttemptOption = 0,
+    from_seq: Annotated[int | None, typer.Option("--from", help="Start at this sequence number.")] = None,
+    limit: Annotated[int, typer.Option(help="At most so many; 0 = all.")] = 0,
+    jsonl: Annotated[bool, typer.Option("--jsonl", "--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Print the events of a run in order, each stamped with attempt, sequence number and time."""
+    with connect() as platform:
+        run_id = platform.run(run).run.run_id
+        stream = platform.events(
+            run_id, attempt=attempt, from_seq=from_seq, kinds=kind or (), follow=follow, limit=limit
+        )
+        for event in stream:
+            if jsonl:
+                print(json.dumps(event.as_json()), flush=follow)
+            else:
+                body = escape(event.line.decode("utf-8", "replace"))
+                stamp = f"[dim]{event.attempt}.{event.seq}[/]"
+                render.out.print(f"{stamp} [cyan]{event.kind:18}[/] {body}", soft_wrap=True)
+
+
+def manifest(
+    run: RunArgument,
+    path: Annotated[bool, typer.Option("--path", help="Print only where the file is.")] = False,
+) -> None:
+    """Print the manifest of an ended run."""
+    with connect() as platform:
+        found = platform.manifest(platform.run(run).run.run_id)
+    if path:
+        print(found.path)
+    else:
+        render.document(found.content)
+
+
+def export(
+    run: RunArgument,
+    to: Annotated[Path, typer.Option("--to", help="Directory for the files; it is made if missing.")],
+    form: Annotated[str, typer.Option("--format", help="jsonl or parquet.")] = "jsonl",
+) -> None:
+    """Write everything a run said into files: events, episodes and curves."""
+    writers = {"jsonl": write_jsonl, "parquet": write_parquet}
+    if form not in writers:
+        raise BadInput("--format", [f"{form!r} is not known{did_you_mean(form, writers)} (jsonl, parquet)"])
+    with connect() as platform:
+        run_id = platform.run(run).run.run_id
+        for written, count in writers[form](platform, run_id, to):
+            render.out.print(f"[green]✓[/] {escape(str(written))}  {count:,} rows")
+
+
+def _picture(platform: Mosaic, run_ids: list[str], names: list[str] | None) -> str:
+    chosen = names or [_favourite(platform, run_ids)]
+    return "\n\n".join(_plot_one(platform, run_ids, name) for name in chosen)
+
+
+def _plot_one(platform: Mosaic, run_ids: list[str], name: str) -> str:
+    lines, unit = [], ""
+    for run_id in run_ids:
+        xs, ys, unit = _line(platform, run_id, name)
+        lines.append(Line(run_id[-8:] if len(run_ids) > 1 else name, xs, ys))
+    width = max(40, min(100, render.out.width - 16))
+    return plot(lines, width=width, title=name, unit=unit.replace("_", " "))
+
+
+def _line(platform: Mosaic, run_id: str, name: str) -> tuple[list[float], list[float], str]:
+    known = {info.name for info in platform.series(run_id)}
+    if name in known:
+        curve = platform.curve(run_id, name, resolution=400)
+        return list(curve.steps), list(curve.means), curve.unit
+    if name == _EPISODES:
+        episodes = platform.episodes(run_id)
+        has_steps = any(episode.step for episode in episodes)
+        xs = [episode.step if has_steps else float(episode.index) for episode in episodes]
+        ys = [episode.episode_return for episode in episodes]
+        return xs, _smoothed(ys), "env_steps" if has_steps else "episodes"
+    hint = did_you_mean(name, known | {_EPISODES})
+    raise NotFound(f"run {run_id} has no curve {name!r}{hint} (`mosaic metrics {run_id} --list`)")
+
+
+def _smoothed(values: list[float], window: int = 20) -> list[float]:
+    """Return the mean over the last *window* values: single returns hide the trend."""
+    total, means = 0.0, []
+    for index, value in enumerate(values):
+        total += value - (values[index - window] if index >= window else 0.0)
+        means.append(total / min(index + 1, window))
+    return means
+
+
+def _favourite(platform: Mosaic, run_ids: list[str]) -> str:
+    known = {info.name for run_id in run_ids for info in platform.series(run_id)}
+    return next((name for name in _FAVOURITES if name in known), _EPISODES)
+
+
+def _list_series(platform: Mosaic, run_ids: list[str], as_json: bool) -> None:
+    found = {run_id: platform.series(run_id) for run_id in run_ids}
+    if as_json:
+        render.document(found)
+        return
+    for run_id, infos in found.items():
+        render.out.print(f"[bold]{run_id}[/]")
+        for info in infos:
+            agent = f" ({info.agent})" if info.agent else ""
+            last = f"last {render.number(info.last_value)} at step {render.number(info.last_step)}"
+            render.out.print(f"  {info.name}{agent}  {info.count:,} points, {last}")

@@ -1,0 +1,167 @@
+"""What is printed: tables for people, JSON for machines."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from mosaic.client import Explanation, Run, RunDetail, Summary
+from mosaic.lifecycle import RunState
+
+out = Console(highlight=False)
+
+#: Colour of each state; the rest is plain.
+STYLES: Mapping[RunState, str] = {
+    RunState.QUEUED: "yellow",
+    RunState.ADMITTED: "cyan",
+    RunState.RUNNING: "bold cyan",
+    RunState.PAUSED: "magenta",
+    RunState.STOPPING: "magenta",
+    RunState.SUCCEEDED: "green",
+    RunState.FAILED: "bold red",
+    RunState.CANCELLED: "dim",
+}
+
+
+def as_plain(value: Any) -> Any:
+    """Return *value* with dataclasses, enums and times turned into what JSON knows."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: as_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): as_plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [as_plain(part) for part in value]
+    return value
+
+
+def document(value: Any) -> None:
+    """Print *value* as one JSON document."""
+    print(json.dumps(as_plain(value), indent=2))
+
+
+def sentences(lines: Iterable[str], *, as_json: bool) -> None:
+    """Print sentences, one a line."""
+    if as_json:
+        document(list(lines))
+        return
+    for line in lines:
+        out.print(line, markup=False)
+
+
+def submitted(runs: Sequence[Run], *, as_json: bool) -> None:
+    """Say what was accepted."""
+    if as_json:
+        document(list(runs))
+        return
+    for run in runs:
+        seed = f"  seed {run.seed}" if run.seed is not None else ""
+        out.print(f"[green]✓[/] run [bold]{run.run_id}[/]  {run.worker}{seed}  {state(run)}")
+
+
+def state(run: Run) -> str:
+    """Return the state of *run* in its colour."""
+    return f"[{STYLES[run.state]}]{run.state.value}[/]"
+
+
+def age(moment: datetime | None) -> str:
+    """Return how long ago *moment* was, in one unit."""
+    return "" if moment is None else span(datetime.now(timezone.utc) - moment)
+
+
+def span(length: timedelta) -> str:
+    """Return *length* in its largest unit: 42s, 7m, 3h, 12d."""
+    seconds = max(0, int(length.total_seconds()))
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def number(value: float | None) -> str:
+    """Return a number short enough for a table."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def run_table(runs: Sequence[Run], summaries: Mapping[str, Summary]) -> Table:
+    """Return the table of ``mosaic runs``."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("run", "worker", "name", "seed", "team", "state", "step", "return", "age", "reason"):
+        table.add_column(title, justify="right" if title in {"seed", "step", "return", "age"} else "left")
+    for run in runs:
+        numbers = summaries.get(run.run_id)
+        table.add_row(
+            run.run_id,
+            run.worker,
+            escape(run.name),
+            "" if run.seed is None else str(run.seed),
+            run.team,
+            state(run),
+            number(numbers.last_step) if numbers else "",
+            number(numbers.mean_return) if numbers else "",
+            age(run.submitted_at),
+            escape(_shortened(run.reason)),
+        )
+    return table
+
+
+def _shortened(text: str, limit: int = 60) -> str:
+    line = text.strip().splitlines()[0] if text.strip() else ""
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def detail(shown: RunDetail, numbers: Summary | None) -> None:
+    """Print everything about one run."""
+    run = shown.run
+    out.print(f"[bold]{run.run_id}[/]  {state(run)}  attempt {run.attempt}")
+    facts = {
+        "worker": run.worker,
+        "name": run.name,
+        "seed": run.seed,
+        "team / user": f"{run.team} / {run.user}",
+        "priority": run.priority,
+        "submitted": f"{run.submitted_at:%Y-%m-%d %H:%M:%S} UTC",
+        "where": " ".join(filter(None, (run.node_id, run.agent_id, ", ".join(run.gpu_ids)))),
+        "reason": run.reason,
+        "config": json.dumps(dict(run.config), sort_keys=True),
+        "config digest": run.config_digest,
+    }
+    if numbers is not None:
+        facts["step"] = f"{number(numbers.last_step)} ({number(numbers.steps_per_s)}/s)"
+        facts["episodes"] = f"{numbers.episodes:,}"
+        facts["mean return"] = number(numbers.mean_return)
+        facts["events"] = f"{numbers.events:,}"
+    for title, value in facts.items():
+        if value not in (None, ""):
+            out.print(f"  [dim]{title:14}[/] {escape(str(value))}", soft_wrap=True)
+    if shown.history:
+        out.print("\n[bold]history[/]")
+    for change in shown.history:
+        moment = f"{change.at:%H:%M:%S}" if change.at else ""
+        said = f"  [dim]{escape(_shortened(change.detail, 90))}[/]" if change.detail else ""
+        out.print(
+            f"  {moment}  attempt {change.attempt}  {change.fact:15} → {change.after:10} {change.actor}{said}"
+        )
+
+
+def explained(told: Explanation) -> None:
+    """Print why a run waits."""
+    for sentence in told.sentences:
+        out.print(sentence, markup=False)
+    if told.estimated_start is not None:
+        out.print(f"expected to start about {told.estimated_start:%Y-%m-%d %H:%M:%S} UTC", markup=False)
+    if told.assumption:
+        out.print(f"[dim]{escape(told.assumption)}[/]")
