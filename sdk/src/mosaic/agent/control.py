@@ -56,7 +56,7 @@ class GrpcRegistry(_Service):
 
     def __init__(self, address: str, channel: grpc.Channel | None = None) -> None:
         super().__init__("the registry", address, channel)
-        self._stub = registry_pb2_grpc.RegistryStub(self._channel)  # type: ignore[no-untyped-call]
+        self._stub = registry_pb2_grpc.RegistryStub(self._channel)
 
     def register(self, introduction: Introduction) -> Welcome:
         """Present this agent; see the port."""
@@ -89,7 +89,7 @@ class GrpcScheduler(_Service):
 
     def __init__(self, address: str, channel: grpc.Channel | None = None) -> None:
         super().__init__("the scheduler", address, channel)
-        self._stub = scheduler_pb2_grpc.SchedulerStub(self._channel)  # type: ignore[no-untyped-call]
+        self._stub = scheduler_pb2_grpc.SchedulerStub(self._channel)
 
     def claim(self, run_id: RunId, attempt: int, agent_id: str, session_token: str) -> Launch:
         """Take the attempt; see the port."""

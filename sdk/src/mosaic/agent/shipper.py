@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 import structlog
+
 from mosaic.agent.spool import Spool
 from mosaic.errors import Unavailable
 from mosaic.events.frame import EncodedFrame, FrameSink

@@ -18,6 +18,8 @@ LINE_LIMIT_BYTES = 1024 * 1024
 #: What stands in a line where a secret stood.
 MASKED = b"***"
 
+_REMARK_BYTES = 64
+
 #: Shorter secrets are not masked: they would hide ordinary text and are found by trying anyway.
 _SHORTEST_SECRET = 4
 
@@ -30,6 +32,8 @@ _LANDMARKS = {
     "checkpoint_saved": "checkpoint_saved",
 }
 _LANDMARK_BYTES = tuple(f'"{kind}"'.encode() for kind in _LANDMARKS)
+#: Every landmark ends so, and hardly any metric line does.
+_COMMON_END = b'ed"'
 _LANDMARK_PATTERN = re.compile(b"|".join(_LANDMARK_BYTES))
 _STEP_PATTERN = re.compile(rb'"(?:event|type|event_type)"\s*:\s*"step"', re.IGNORECASE)
 
@@ -44,8 +48,8 @@ class Landmark:
 
 def landmarks(block: bytes) -> list[Landmark]:
     """Return the lifecycle lines and saved checkpoints in *block*, in order. Never raises."""
-    # Five plain searches are ten times faster than one pattern with five branches.
-    if not any(mark in block for mark in _LANDMARK_BYTES):
+    # Plain searches are ten times faster than one pattern, and one of them answers for most blocks.
+    if _COMMON_END not in block or not any(mark in block for mark in _LANDMARK_BYTES):
         return []
     lines = (line for line in block.split(b"\n") if _LANDMARK_PATTERN.search(line))
     return [found for found in map(_read_landmark, lines) if found is not None]
@@ -161,10 +165,11 @@ class LineCutter:
         return kept + b" [clipped: %d more bytes]" % (dropped + len(line) - len(kept))
 
     def _clip_inside(self, block: bytes) -> bytes:
-        lines = block.split(b"\n")
+        # A line that is clipped already is a little longer than the limit, by its own remark.
+        most = self._limit + _REMARK_BYTES
         return b"\n".join(
-            self._clip(line[: self._limit], len(line) - self._limit) if len(line) > self._limit + 64 else line
-            for line in lines
+            self._clip(line[: self._limit], len(line) - self._limit) if len(line) > most else line
+            for line in block.split(b"\n")
         )
 
 
