@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from mosaic.events.sealed import RunSealed
 from mosaic.ids import AgentId, RunId, TeamName, UserName, WorkerName
 from mosaic.lifecycle import RunState
-
-from mosaic_scheduler.domain.ledger import AttemptEntry, HistoryEntry, RunEntry
+from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Node, Team, Usage
 
@@ -40,7 +40,7 @@ class OutboxMessage:
     message_id: int = 0
 
 
-class LedgerTransaction(Protocol):
+class RunTransaction(Protocol):
     """Reads and writes that happen together or not at all."""
 
     def run(self, run_id: RunId) -> RunEntry | None:
@@ -106,14 +106,11 @@ class LedgerTransaction(Protocol):
     def usage(self) -> Usage:
         """Return decayed use as last written."""
 
-    def save_usage(self, usage: Usage) -> None:
-        """Write decayed use."""
 
-
-class Ledger(Protocol):
+class RunStore(Protocol):
     """The store of runs: the one truth, whatever the broker or an agent remembers."""
 
-    def read(self) -> AbstractContextManager[LedgerTransaction]:
+    def read(self) -> AbstractContextManager[RunTransaction]:
         """Open a transaction that only reads.
 
         Raises:
@@ -121,7 +118,7 @@ class Ledger(Protocol):
 
         """
 
-    def write(self) -> AbstractContextManager[LedgerTransaction]:
+    def write(self) -> AbstractContextManager[RunTransaction]:
         """Open a transaction; writers follow one another, so revisions never pass each other.
 
         Raises:
@@ -131,6 +128,9 @@ class Ledger(Protocol):
 
     def extend_leases(self, held: Collection[tuple[RunId, int]], until: datetime) -> None:
         """Move the end of these leases; nothing else changes and nobody wakes."""
+
+    def save_usage(self, usage: Usage) -> None:
+        """Write decayed use; nobody wakes."""
 
     def outbox(self, limit: int) -> list[OutboxMessage]:
         """Return messages not yet sent, oldest first."""
@@ -157,7 +157,7 @@ class Dispatcher(Protocol):
 class SealFeed(Protocol):
     """Tells telemetry that a run has ended and how."""
 
-    def seal(self, payload: Mapping[str, Any]) -> None:
+    def seal(self, ended: RunSealed) -> None:
         """Hand over the facts of an ended run; telling twice is harmless.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Between ledger entries and table rows."""
+"""Between entries and table rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 from mosaic.ids import AgentId, GpuId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.lifecycle import AttemptState, RunState
-
-from mosaic_scheduler.domain.ledger import AttemptEntry, HistoryEntry, RunEntry, RunSpec, Wish
+from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry, RunSpec, Wish
 from mosaic_scheduler.domain.run import GpuShare, Lease, PriorityClass, Requirements
 from mosaic_scheduler.domain.snapshot import Quota, Team, Usage
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
-from types import MappingProxyType
 from typing import Any
 
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
@@ -21,8 +20,6 @@ from mosaic_scheduler.domain.run import (
     ResumeGrade,
     RunningAttempt,
 )
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +39,10 @@ class RunSpec:
     max_retries: int | None = None
     #: No line and no heartbeat for so long means hung; None = the scheduler's default.
     hang_limit: timedelta | None = None
-    labels: Mapping[str, str] = _NOTHING
+    labels: Mapping[str, str] = field(default_factory=dict)
     #: Name in the worker's environment -> name of the secret. The value is never here.
-    secrets: Mapping[str, str] = _NOTHING
-    environment: Mapping[str, str] = _NOTHING
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def digest(self) -> str:
         """Return what identifies the work itself: worker, config and seed, whatever the order of keys."""

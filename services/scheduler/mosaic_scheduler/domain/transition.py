@@ -22,9 +22,7 @@ def move_run(
     if is_terminal(after):
         changes.setdefault("ended_at", at)
     moved = replace(entry, state=after, updated_at=at, **changes)
-    note = HistoryEntry(
-        entry.run_id, moved.attempt, at, fact.value, entry.state.value, after.value, actor, detail
-    )
+    note = HistoryEntry(entry.run_id, moved.attempt, at, fact.value, entry.state.value, after.value, actor, detail)
     return moved, note
 
 

@@ -1,4 +1,4 @@
-"""The ledger in SQLite or PostgreSQL."""
+"""Runs in SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from mosaic.hosting.database import transaction
-from mosaic.ids import AgentId, RunId, TeamName, UserName
-from mosaic.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptState, RunState
 from sqlalchemy import Connection, Engine
 from sqlalchemy.dialects import postgresql, sqlite
 
+from mosaic.hosting.database import transaction
+from mosaic.ids import AgentId, RunId, TeamName, UserName
+from mosaic.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptState, RunState
 from mosaic_scheduler.adapters import rows
 from mosaic_scheduler.adapters.tables import attempts, history, ledger, outbox, runs, submits, teams
-from mosaic_scheduler.domain.ledger import AttemptEntry, HistoryEntry, RunEntry
+from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry
 from mosaic_scheduler.domain.snapshot import Team, Usage
-from mosaic_scheduler.ports import LedgerTransaction, OutboxMessage, RunFilter
+from mosaic_scheduler.ports import OutboxMessage, RunFilter, RunTransaction
 
 #: Schedulers that share a database wake each other on this PostgreSQL channel.
 CHANNEL = "mosaic_scheduler"
@@ -28,7 +28,7 @@ _RUN_ENDED = sorted(state.value for state in RUN_TERMINAL)
 _ATTEMPT_ENDED = sorted(state.value for state in ATTEMPT_TERMINAL)
 
 
-class SqlLedger:
+class SqlRuns:
     """Keeps runs, attempts, history, outbox, teams and usage."""
 
     def __init__(self, engine: Engine) -> None:
@@ -37,13 +37,13 @@ class SqlLedger:
         self._reader = engine.execution_options(read_only=True)
 
     @contextmanager
-    def read(self) -> Iterator[LedgerTransaction]:
+    def read(self) -> Iterator[RunTransaction]:
         """Open a transaction that only reads."""
         with transaction(self._reader) as connection:
             yield _SqlTransaction(connection)
 
     @contextmanager
-    def write(self) -> Iterator[LedgerTransaction]:
+    def write(self) -> Iterator[RunTransaction]:
         """Open a transaction; the row lock on the revision makes writers follow one another."""
         with transaction(self._engine) as connection:
             bump = sa.update(ledger).where(ledger.c.name == "revision").values(number=ledger.c.number + 1)
@@ -59,6 +59,12 @@ class SqlLedger:
             chosen = sa.tuple_(attempts.c.run_id, attempts.c.attempt).in_(list(held))
             with transaction(self._engine) as connection:
                 connection.execute(sa.update(attempts).where(chosen).values(lease_until=rows.seconds(until)))
+
+    def save_usage(self, usage: Usage) -> None:
+        """Write decayed use; no revision changes, so nobody wakes."""
+        document = rows.usage_to_json(usage)
+        with transaction(self._engine) as connection:
+            connection.execute(sa.update(ledger).where(ledger.c.name == "usage").values(document=document))
 
     def outbox(self, limit: int) -> list[OutboxMessage]:
         """Return messages not yet sent, oldest first."""
@@ -82,7 +88,7 @@ class SqlLedger:
 
 
 class _SqlTransaction:
-    """The ledger inside one database transaction."""
+    """The store inside one database transaction."""
 
     def __init__(self, connection: Connection, revision: int = 0) -> None:
         self._connection = connection
@@ -150,9 +156,7 @@ class _SqlTransaction:
         return [rows.attempt_from_row(row) for row in self._all(found)]
 
     def held_by(self, agent_id: AgentId) -> list[AttemptEntry]:
-        found = sa.select(attempts).where(
-            attempts.c.agent_id == agent_id, attempts.c.state.not_in(_ATTEMPT_ENDED)
-        )
+        found = sa.select(attempts).where(attempts.c.agent_id == agent_id, attempts.c.state.not_in(_ATTEMPT_ENDED))
         return [rows.attempt_from_row(row) for row in self._all(found)]
 
     def count_queued(self, team: TeamName) -> Mapping[UserName, int]:
@@ -192,9 +196,7 @@ class _SqlTransaction:
         self._connection.execute(sa.insert(submits).values(values))
 
     def teams(self) -> list[Team]:
-        return [
-            rows.team_from_json(row["terms"]) for row in self._all(sa.select(teams).order_by(teams.c.name))
-        ]
+        return [rows.team_from_json(row["terms"]) for row in self._all(sa.select(teams).order_by(teams.c.name))]
 
     def save_team(self, team: Team) -> None:
         self._upsert(teams, {"name": team.name, "terms": rows.team_to_json(team)})
@@ -202,10 +204,6 @@ class _SqlTransaction:
     def usage(self) -> Usage:
         row = self._one(sa.select(ledger).where(ledger.c.name == "usage"))
         return rows.usage_from_json(row["document"] if row else {})
-
-    def save_usage(self, usage: Usage) -> None:
-        document = rows.usage_to_json(usage)
-        self._connection.execute(sa.update(ledger).where(ledger.c.name == "usage").values(document=document))
 
     def _with_attempts(self, chosen: sa.Select[Any]) -> list[tuple[RunEntry, AttemptEntry | None]]:
         entries = [rows.run_from_row(row) for row in self._all(chosen)]

@@ -1,0 +1,123 @@
+"""The fleet as the registry streams it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+
+import grpc
+import structlog
+
+from mosaic.ids import AgentId, GpuId, NodeId, WorkerName
+from mosaic.wire.channel import open_channel
+from mosaic.wire.status import error_from
+from mosaic.wire.v1 import registry_pb2, registry_pb2_grpc
+from mosaic_scheduler.domain.run import ResumeGrade
+from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
+from mosaic_scheduler.ports import FleetView, WorkerFacts
+
+log = structlog.get_logger(__name__)
+
+_RETRY_S = 0.5
+_ASK_WITHIN_S = 5.0
+
+
+class RegistryFleet:
+    """Follows ``WatchFleet`` in a thread; the newest view is always at hand.
+
+    While the registry is away the last view stands: agents that are alive go on, and the leases
+    say who is not.
+    """
+
+    def __init__(self, address: str, *, on_change: Callable[[], None]) -> None:
+        """Follow the registry at *address* and call *on_change* after each new view."""
+        self._address = address
+        self._on_change = on_change
+        self._channel = open_channel(address)
+        self._stub = registry_pb2_grpc.RegistryStub(self._channel)
+        self._view = FleetView()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="fleet", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop following."""
+        self._stopping.set()
+        self._channel.close()
+        self._thread.join(timeout=5)
+
+    def view(self) -> FleetView:
+        """Return the newest view."""
+        return self._view
+
+    def refresh(self) -> FleetView:
+        """Ask the registry now.
+
+        Raises:
+            ServiceUnavailable: it does not answer.
+        """
+        try:
+            fleet = self._stub.GetFleet(registry_pb2.GetFleetRequest(), timeout=_ASK_WITHIN_S)
+        except grpc.RpcError as error:
+            raise error_from(error, service="registry", address=self._address) from error
+        self._take(fleet)
+        return self._view
+
+    def is_connected(self) -> bool:
+        """Tell whether a view has ever arrived."""
+        return self._view.revision >= 0
+
+    def _follow(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                for fleet in self._stub.WatchFleet(registry_pb2.WatchFleetRequest()):
+                    self._take(fleet)
+            except (grpc.RpcError, ValueError):
+                # ValueError: the channel was closed under us, which is how we are stopped.
+                self._stopping.wait(_RETRY_S)
+
+    def _take(self, fleet: registry_pb2.Fleet) -> None:
+        self._view = to_view(fleet)
+        self._on_change()
+
+
+def to_view(fleet: registry_pb2.Fleet) -> FleetView:
+    """Return *fleet* in the scheduler's words."""
+    return FleetView(
+        nodes={node.node_id: _node(node) for node in fleet.nodes},
+        agents={AgentId(agent.agent_id): _agent(agent) for agent in fleet.agents},
+        queues={AgentId(agent.agent_id): agent.queue for agent in fleet.agents},
+        sessions={AgentId(agent.agent_id): agent.session_digest for agent in fleet.agents},
+        workers={WorkerName(worker.name): _worker(worker) for worker in fleet.workers},
+        revision=fleet.revision,
+    )
+
+
+def _node(node: registry_pb2.Node) -> Node:
+    gpus = tuple(Gpu(GpuId(gpu.gpu_id), gpu.memory_mb, gpu.healthy) for gpu in node.gpus)
+    return Node(NodeId(node.node_id), node.cpus, node.memory_mb, gpus, node.alive, node.draining)
+
+
+def _agent(agent: registry_pb2.Agent) -> Agent:
+    return Agent(
+        agent_id=AgentId(agent.agent_id),
+        node_id=NodeId(agent.node_id),
+        worker=WorkerName(agent.worker),
+        slots=agent.slots,
+        healthy=agent.alive,
+        draining=agent.draining,
+    )
+
+
+def _worker(worker: registry_pb2.Worker) -> WorkerFacts:
+    return WorkerFacts(
+        name=WorkerName(worker.name),
+        version=worker.version,
+        config_schema=json.loads(worker.config_schema_json or "{}"),
+        capabilities=json.loads(worker.capabilities_json or "{}"),
+        resume_grade=ResumeGrade(worker.resume_grade) if worker.resume_grade else None,
+    )

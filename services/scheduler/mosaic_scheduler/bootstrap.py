@@ -1,0 +1,102 @@
+"""Puts the scheduler together: the one place that knows which adapter stands behind which port."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from celery import Celery
+from sqlalchemy import Engine
+
+from mosaic.events.sealed import RunSealed
+from mosaic.hosting.database import migrate, open_engine
+from mosaic.messaging.publisher import Publisher
+from mosaic.messaging.topology import event_topology
+from mosaic_scheduler.adapters.celery_dispatcher import CeleryDispatcher, producer_app
+from mosaic_scheduler.adapters.leadership import AdvisoryLock, SoleLeader
+from mosaic_scheduler.adapters.notifications import Notifications
+from mosaic_scheduler.adapters.registry_fleet import RegistryFleet
+from mosaic_scheduler.adapters.seal_feeds import BrokerSeals, DirectSeals
+from mosaic_scheduler.adapters.secret_files import SecretFiles
+from mosaic_scheduler.adapters.sql_runs import SqlRuns
+from mosaic_scheduler.handlers.rounds import Rounds, RoundSettings
+from mosaic_scheduler.ports import Clock, SealFeed, Secrets
+from mosaic_scheduler.settings import Settings
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The scheduler's parts, connected but not started."""
+
+    engine: Engine
+    store: SqlRuns
+    fleet: RegistryFleet
+    secrets: Secrets
+    rounds: Rounds
+    round_settings: RoundSettings
+    leadership: SoleLeader | AdvisoryLock
+    #: None where only this process changes the store.
+    notifications: Notifications | None
+    #: None where telemetry is in this process.
+    publisher: Publisher | None
+    clock: Clock
+
+
+def utc_now() -> datetime:
+    """Return the time of day, aware."""
+    return datetime.now(timezone.utc)
+
+
+def build(
+    settings: Settings,
+    *,
+    on_change: Callable[[], None],
+    clock: Clock = utc_now,
+    celery: Celery | None = None,
+    on_sealed: Callable[[RunSealed], None] | None = None,
+) -> Parts:
+    """Connect everything and bring the schema up to date.
+
+    *on_change* is called when the fleet, or another scheduler on the same database, changed something.
+    *celery* and *on_sealed* are given where agents and telemetry live in the same process.
+    """
+    engine = open_engine(settings.database_url)
+    migrate(engine, "mosaic_scheduler.adapters.migrations")
+    shared = engine.dialect.name == "postgresql"
+    store = SqlRuns(engine)
+    fleet = RegistryFleet(settings.registry_address, on_change=on_change)
+    publisher, seals = _seals(settings, on_sealed)
+    round_settings = RoundSettings(
+        lease=timedelta(seconds=settings.lease_s),
+        grace=timedelta(seconds=settings.grace_s),
+        hang_limit=timedelta(seconds=settings.hang_limit_s),
+    )
+    rounds = Rounds(
+        store=store,
+        fleet=fleet,
+        dispatcher=CeleryDispatcher(celery or producer_app(settings.broker_url)),
+        seals=seals,
+        clock=clock,
+        settings=round_settings,
+    )
+    return Parts(
+        engine=engine,
+        store=store,
+        fleet=fleet,
+        secrets=SecretFiles(settings.secrets_dir),
+        rounds=rounds,
+        round_settings=round_settings,
+        leadership=AdvisoryLock(engine) if shared else SoleLeader(),
+        notifications=Notifications(settings.database_url, on_change) if shared else None,
+        publisher=publisher,
+        clock=clock,
+    )
+
+
+def _seals(settings: Settings, on_sealed: Callable[[RunSealed], None] | None) -> tuple[Publisher | None, SealFeed]:
+    if on_sealed is not None:
+        return None, DirectSeals(on_sealed)
+    url = settings.events_broker_url or settings.broker_url
+    publisher = Publisher(url, event_topology(settings.event_shards), name="mosaic-scheduler")
+    return publisher, BrokerSeals(publisher, shards=settings.event_shards)

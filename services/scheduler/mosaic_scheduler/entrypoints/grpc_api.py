@@ -1,0 +1,238 @@
+"""The scheduler's gRPC API: parse, call the handler, answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+
+from mosaic.errors import BadInput
+from mosaic.ids import AgentId, RunId, is_id
+from mosaic.wire.convert import run_state_from_wire, to_timestamp
+from mosaic.wire.v1 import scheduler_pb2 as wire
+from mosaic.wire.v1 import scheduler_pb2_grpc
+from mosaic_scheduler.domain.entries import RunEntry
+from mosaic_scheduler.entrypoints import messages
+from mosaic_scheduler.handlers import claims, commands, queries, submit
+from mosaic_scheduler.handlers.rounds import RoundSettings
+from mosaic_scheduler.ports import Clock, Fleet, RunFilter, RunStore, Secrets
+
+_PAGE = 100
+_LARGEST_PAGE = 1000
+#: A watcher looks again after this even if nobody woke it.
+_WATCH_AGAIN_S = 5.0
+
+
+class Changes:
+    """Wakes everybody who waits for the store to change."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._count = 0
+
+    def tell(self) -> None:
+        """The store has changed."""
+        with self._condition:
+            self._count += 1
+            self._condition.notify_all()
+
+    def wait(self, seen: int, timeout_s: float) -> int:
+        """Wait until there was a change after *seen*; return the newest count."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._count > seen, timeout_s)
+            return self._count
+
+
+class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
+    """Serves people and agents."""
+
+    def __init__(
+        self,
+        *,
+        store: RunStore,
+        fleet: Fleet,
+        secrets: Secrets,
+        clock: Clock,
+        rounds: RoundSettings,
+        changes: Changes,
+        changed: Callable[[], None],
+    ) -> None:
+        """Answer from *store*; call *changed* after everything that a round should look at."""
+        self._store = store
+        self._fleet = fleet
+        self._secrets = secrets
+        self._clock = clock
+        self._rounds = rounds
+        self._changes = changes
+        self._changed = changed
+
+    def Submit(self, request: wire.SubmitRequest, context: Any) -> wire.SubmitResponse:
+        """Accept runs, or say what would happen to them."""
+        asked = messages.read_request(request)
+        if request.dry_run:
+            sentences = queries.predict(
+                asked,
+                store=self._store,
+                fleet=self._fleet,
+                secrets=self._secrets,
+                clock=self._clock,
+                policy=self._rounds.policy,
+            )
+            return wire.SubmitResponse(prediction=sentences)
+        accepted = submit.submit(asked, store=self._store, fleet=self._fleet, secrets=self._secrets, clock=self._clock)
+        self._changed()
+        runs = [messages.run_message(run) for run in accepted.runs]
+        return wire.SubmitResponse(runs=runs, repeated_submit=accepted.repeated)
+
+    def Cancel(self, request: wire.RunCommand, context: Any) -> wire.Run:
+        """End a run."""
+        run = commands.cancel(
+            request.run_id,
+            actor=_actor(request),
+            reason=request.reason or "cancelled by its owner",
+            store=self._store,
+            clock=self._clock,
+            retry=self._rounds.retry,
+        )
+        return self._after(run)
+
+    def Pause(self, request: wire.RunCommand, context: Any) -> wire.Run:
+        """Stop a run in place."""
+        return self._after(commands.pause(request.run_id, store=self._store, clock=self._clock))
+
+    def Resume(self, request: wire.RunCommand, context: Any) -> wire.Run:
+        """Let a paused run go on."""
+        return self._after(commands.resume(request.run_id, store=self._store, clock=self._clock))
+
+    def Retry(self, request: wire.RunCommand, context: Any) -> wire.Run:
+        """Submit an ended run again."""
+        accepted = commands.retry_run(
+            request.run_id,
+            actor=_actor(request),
+            store=self._store,
+            fleet=self._fleet,
+            secrets=self._secrets,
+            clock=self._clock,
+        )
+        return self._after(accepted.runs[0])
+
+    def GetRun(self, request: wire.GetRunRequest, context: Any) -> wire.RunDetail:
+        """Return a run with its attempts and history."""
+        with self._store.read() as work:
+            run = commands.find(work, request.run_id)
+            attempts = work.attempts(run.run_id)
+            history = work.history(run.run_id)
+        current = next((attempt for attempt in attempts if attempt.attempt == run.attempt), None)
+        return wire.RunDetail(
+            run=messages.run_message(run, current),
+            attempts=[messages.attempt_message(attempt) for attempt in attempts],
+            history=[messages.change_message(entry) for entry in history],
+        )
+
+    def ListRuns(self, request: wire.ListRunsRequest, context: Any) -> wire.ListRunsResponse:
+        """Return runs, newest first."""
+        wanted = RunFilter(
+            states=frozenset(run_state_from_wire(state) for state in request.states),
+            team=request.team,
+            user=request.user,
+            worker=request.worker,
+            labels=dict(request.labels),
+        )
+        size = min(request.page_size or _PAGE, _LARGEST_PAGE)
+        with self._store.read() as work:
+            found = work.list_runs(wanted, limit=size + 1, before=request.page_token)
+        more = found[size - 1].run_id if len(found) > size else ""
+        runs = [messages.run_message(run) for run in found[:size]]
+        return wire.ListRunsResponse(runs=runs, next_page_token=more)
+
+    def WatchRuns(self, request: wire.WatchRunsRequest, context: grpc.ServicerContext) -> Iterator[wire.Run]:
+        """Stream runs as they change."""
+        wanted, revision, count = set(request.run_ids), -1, 0
+        while context.is_active():
+            with self._store.read() as work:
+                if revision < 0 and wanted:
+                    found = [run for run in map(work.run, map(RunId, sorted(wanted))) if run is not None]
+                    rows = [(run, work.attempt(run.run_id, run.attempt)) for run in found]
+                    rows += work.changed_since(max((run.revision for run in found), default=0))
+                else:
+                    rows = work.changed_since(revision)
+            for run, attempt in rows:
+                revision = max(revision, run.revision)
+                if not wanted or run.run_id in wanted:
+                    yield messages.run_message(run, attempt)
+            revision = max(revision, 0)
+            count = self._changes.wait(count, _WATCH_AGAIN_S)
+
+    def Explain(self, request: wire.GetRunRequest, context: Any) -> wire.ExplainResponse:
+        """Say why a run waits and when it may start."""
+        with self._store.read() as work:
+            run = commands.find(work, request.run_id)
+        told = queries.explain_run(
+            run, store=self._store, fleet=self._fleet, clock=self._clock, policy=self._rounds.policy
+        )
+        return wire.ExplainResponse(
+            sentences=told.sentences,
+            estimated_start=to_timestamp(told.estimated_start),
+            assumption=told.assumption,
+            queue_position=told.queue_position,
+        )
+
+    def SetTeam(self, request: wire.Team, context: Any) -> wire.Team:
+        """Write a team."""
+        team = messages.read_team(request)
+        if not is_id(team.name):
+            raise BadInput("team", [f"{team.name!r} is not a name"])
+        with self._store.write() as work:
+            work.save_team(team)
+        self._changed()
+        return messages.team_message(team)
+
+    def ListTeams(self, request: wire.ListTeamsRequest, context: Any) -> wire.ListTeamsResponse:
+        """Return every team."""
+        with self._store.read() as work:
+            return wire.ListTeamsResponse(teams=[messages.team_message(team) for team in work.teams()])
+
+    def Claim(self, request: wire.ClaimRequest, context: Any) -> wire.Launch:
+        """Give an attempt to the agent that asks for it."""
+        agent_id = AgentId(request.agent_id)
+        claims.check_session(agent_id, request.session_token, fleet=self._fleet)
+        claimed = claims.claim(
+            RunId(request.run_id),
+            request.attempt,
+            agent_id,
+            store=self._store,
+            secrets=self._secrets,
+            clock=self._clock,
+            lease=self._rounds.lease,
+        )
+        self._changes.tell()
+        return messages.launch_message(claimed, self._rounds)
+
+    def Renew(self, request: wire.RenewRequest, context: Any) -> wire.RenewResponse:
+        """Extend leases and tell what is wanted of each attempt."""
+        agent_id = AgentId(request.agent_id)
+        claims.check_session(agent_id, request.session_token, fleet=self._fleet)
+        held = [claims.Held(RunId(held.run_id), held.attempt, held.control_token) for held in request.held]
+        answers = claims.renew(agent_id, held, store=self._store, clock=self._clock, lease=self._rounds.lease)
+        wishes = [
+            wire.Wish(run_id=run_id, attempt=attempt, directive=messages.directive(wish))  # type: ignore[arg-type]
+            for run_id, attempt, wish in answers
+        ]
+        return wire.RenewResponse(wishes=wishes)
+
+    def Report(self, request: wire.ReportRequest, context: Any) -> wire.ReportResponse:
+        """Take in a fact about an attempt."""
+        fact = messages.read_report(request)
+        claims.report(fact, store=self._store, clock=self._clock, retry=self._rounds.retry)
+        self._changed()
+        return wire.ReportResponse()
+
+    def _after(self, run: RunEntry) -> wire.Run:
+        self._changed()
+        return messages.run_message(run)
+
+
+def _actor(request: wire.RunCommand) -> str:
+    return f"user:{request.actor or 'anonymous'}"

@@ -1,0 +1,202 @@
+"""What agents ask and tell: claims, leases and facts. An attempt that no longer counts changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets as entropy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from mosaic.errors import SessionRejected, StaleAttempt
+from mosaic.ids import AgentId, RunId
+from mosaic.lifecycle import AttemptFact, AttemptState, RunFact, RunState, is_terminal
+from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, Wish
+from mosaic_scheduler.domain.retry import FailureKind, RetrySettings
+from mosaic_scheduler.domain.transition import move_attempt, move_run
+from mosaic_scheduler.handlers.endings import end_attempt, with_report
+from mosaic_scheduler.ports import Clock, Fleet, RunStore, RunTransaction, Secrets
+
+#: A fact that is no transition: a checkpoint worth continuing from exists.
+CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """Everything the agent needs to execute the attempt."""
+
+    run: RunEntry
+    attempt: AttemptEntry
+    control_token: str
+    secrets: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An attempt an agent says it executes."""
+
+    run_id: RunId
+    attempt: int
+    control_token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A fact about an attempt, told by the agent that holds its control token."""
+
+    run_id: RunId
+    attempt: int
+    control_token: str = field(repr=False)
+    #: A value of `AttemptFact`, or ``checkpoint``.
+    fact: str
+    failure_kind: str = ""
+    reason: str = ""
+    exit_code: int | None = None
+    last_seq: int = -1
+    checkpoint: str = ""
+    checkpoint_at: datetime | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_session(agent_id: AgentId, token: str, *, fleet: Fleet) -> None:
+    """Raise `SessionRejected` unless *token* belongs to the newest session of the agent."""
+    shown = _digest(token)
+    if hmac.compare_digest(fleet.view().sessions.get(agent_id, ""), shown):
+        return
+    # The agent may have registered a moment ago: what we were told last can be older than that.
+    if not hmac.compare_digest(fleet.refresh().sessions.get(agent_id, ""), shown):
+        raise SessionRejected(agent_id)
+
+
+def claim(
+    run_id: RunId, number: int, agent_id: AgentId, *, store: RunStore, secrets: Secrets, clock: Clock, lease: timedelta
+) -> Claimed:
+    """Give the attempt to the agent; exactly one claim of an attempt succeeds.
+
+    Raises:
+        StaleAttempt: it has been claimed, has ended, or was meant for another agent.
+    """
+    now = clock()
+    with store.write() as work:
+        run, attempt = _current(work, run_id, number)
+        if attempt.agent_id != agent_id:
+            raise StaleAttempt(run_id, number, f"it was meant for agent {attempt.agent_id}")
+        if attempt.state is not AttemptState.ADMITTED:
+            raise StaleAttempt(run_id, number, f"it is already {attempt.state.value}")
+        token = entropy.token_urlsafe(24)
+        attempt = move_attempt(
+            attempt,
+            AttemptFact.CLAIMED,
+            at=now,
+            claimed_at=now,
+            control_digest=_digest(token),
+            lease_until=now + lease,
+            resumed_from=run.checkpoint,
+        )
+        work.save_attempt(attempt)
+        run = work.save_run(replace(run, updated_at=now))
+    values = {name: secrets.value(secret) or "" for name, secret in run.spec.secrets.items()}
+    return Claimed(run, attempt, token, values)
+
+
+def renew(
+    agent_id: AgentId, held: Sequence[Held], *, store: RunStore, clock: Clock, lease: timedelta
+) -> list[tuple[RunId, int, Wish | None]]:
+    """Extend the leases of *held* and return what is wanted of each; None means: no longer yours.
+
+    Attempts that wait for this agent's claim are returned too, so that a lost ring is healed.
+    """
+    with store.read() as work:
+        known = {(attempt.run_id, attempt.attempt): attempt for attempt in work.held_by(agent_id)}
+    kept: list[tuple[RunId, int]] = []
+    answers: list[tuple[RunId, int, Wish | None]] = []
+    for claimed in held:
+        key = (claimed.run_id, claimed.attempt)
+        attempt = known.pop(key, None)
+        if attempt is None or not _controls(attempt, claimed.control_token):
+            answers.append((*key, None))
+            continue
+        kept.append(key)
+        answers.append((*key, attempt.wish))
+    store.extend_leases(kept, clock() + lease)
+    waiting = [key for key, attempt in known.items() if attempt.state is AttemptState.ADMITTED]
+    return answers + [(*key, Wish.CONTINUE) for key in waiting]
+
+
+def report(fact: Report, *, store: RunStore, clock: Clock, retry: RetrySettings) -> None:
+    """Take in a fact; hearing it again changes nothing.
+
+    Raises:
+        StaleAttempt: the attempt has ended otherwise, or the token is not its own.
+    """
+    now = clock()
+    with store.write() as work:
+        run, attempt = _current(work, fact.run_id, fact.attempt)
+        if not _controls(attempt, fact.control_token):
+            raise StaleAttempt(fact.run_id, fact.attempt, "the control token is not that of its claim")
+        if is_terminal(attempt.state):
+            if _same_ending(attempt, fact):
+                return
+            raise StaleAttempt(fact.run_id, fact.attempt, f"it has already ended as {attempt.state.value}")
+        run = _with_checkpoint(run, fact, now)
+        if fact.fact == CHECKPOINT:
+            work.save_run(run)
+            return
+        _apply(work, run, attempt, fact, now=now, retry=retry)
+
+
+def _apply(
+    work: RunTransaction, run: RunEntry, attempt: AttemptEntry, fact: Report, *, now: datetime, retry: RetrySettings
+) -> None:
+    name, actor = AttemptFact(fact.fact), f"agent:{attempt.agent_id}"
+    attempt = with_report(attempt, exit_code=fact.exit_code, last_seq=fact.last_seq, versions=dict(fact.versions))
+    if name in (AttemptFact.STARTED, AttemptFact.PAUSED, AttemptFact.RESUMED):
+        _progress(work, run, attempt, name, now=now, actor=actor)
+        return
+    kind = FailureKind(fact.failure_kind) if fact.failure_kind else None
+    end_attempt(work, run, attempt, name, at=now, actor=actor, kind=kind, reason=fact.reason, settings=retry)
+
+
+def _progress(
+    work: RunTransaction, run: RunEntry, attempt: AttemptEntry, fact: AttemptFact, *, now: datetime, actor: str
+) -> None:
+    if run.state is RunState.STOPPING:
+        return  # asked to stop meanwhile: that it also started or paused changes nothing
+    # A wish that came true is no longer a wish.
+    wish = Wish.CONTINUE if attempt.wish in (Wish.PAUSE, Wish.RESUME) else attempt.wish
+    started = {"started_at": now} if fact is AttemptFact.STARTED else {}
+    work.save_attempt(move_attempt(attempt, fact, at=now, wish=wish, **started))
+    began = run.started_at or (now if fact is AttemptFact.STARTED else None)
+    moved, note = move_run(run, RunFact(fact.value), at=now, actor=actor, started_at=began)
+    work.add_history([note])
+    work.save_run(moved)
+
+
+def _current(work: RunTransaction, run_id: RunId, number: int) -> tuple[RunEntry, AttemptEntry]:
+    run, attempt = work.run(run_id), work.attempt(run_id, number)
+    if run is None or attempt is None:
+        raise StaleAttempt(run_id, number, "nothing is known of it")
+    if run.attempt != number:
+        raise StaleAttempt(run_id, number, f"attempt {run.attempt} has taken its place")
+    return run, attempt
+
+
+def _with_checkpoint(run: RunEntry, fact: Report, now: datetime) -> RunEntry:
+    if not fact.checkpoint:
+        return run
+    return replace(run, checkpoint=fact.checkpoint, checkpoint_at=fact.checkpoint_at or now, updated_at=now)
+
+
+def _same_ending(attempt: AttemptEntry, fact: Report) -> bool:
+    # What the agent calls cancelled may stand here as preempted: the wish decided the word.
+    stopped = {AttemptState.CANCELLED.value, AttemptState.PREEMPTED.value, AttemptState.FAILED.value}
+    return fact.fact == attempt.state.value or {fact.fact, attempt.state.value} <= stopped
+
+
+def _controls(attempt: AttemptEntry, token: str) -> bool:
+    return bool(attempt.control_digest) and hmac.compare_digest(attempt.control_digest, _digest(token))
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

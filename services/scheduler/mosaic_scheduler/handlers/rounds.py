@@ -1,0 +1,309 @@
+"""Scheduling rounds: read what changed, plan, record, ring. A crash in between is healed by the next round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import structlog
+
+from mosaic.errors import Unavailable
+from mosaic.events.sealed import RunSealed
+from mosaic.ids import AgentId, NodeId, RunId, TeamName
+from mosaic.lifecycle import AttemptFact, AttemptState, RunFact, RunState, is_terminal
+from mosaic_scheduler.domain.changes import (
+    AgentGone,
+    AgentIs,
+    AttemptEnded,
+    AttemptHolds,
+    Change,
+    NodeGone,
+    NodeIs,
+    RunLeftQueue,
+    RunQueued,
+    TeamIs,
+    UsageFolded,
+)
+from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, Wish, as_queued, as_running
+from mosaic_scheduler.domain.plan import Admission, Plan, Preemption
+from mosaic_scheduler.domain.planner import Planner
+from mosaic_scheduler.domain.retry import FailureKind, RetrySettings
+from mosaic_scheduler.domain.run import ResumeGrade
+from mosaic_scheduler.domain.snapshot import PolicySettings, Snapshot, Team
+from mosaic_scheduler.domain.transition import move_attempt, move_run
+from mosaic_scheduler.handlers.endings import end_attempt
+from mosaic_scheduler.handlers.submit import DEFAULT_TEAM
+from mosaic_scheduler.ports import (
+    Clock,
+    Dispatcher,
+    Fleet,
+    FleetView,
+    OutboxMessage,
+    RunStore,
+    RunTransaction,
+    SealFeed,
+)
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSettings:
+    """The times that rounds keep."""
+
+    #: An attempt that no agent renews for so long is lost.
+    lease: timedelta = timedelta(seconds=30)
+    #: An attempt that is not claimed for so long is rung again...
+    ring_again: timedelta = timedelta(seconds=5)
+    #: ...and given to somebody else after this.
+    claim_within: timedelta = timedelta(seconds=60)
+    #: How often recent use is brought up to date and written down.
+    fold_usage_every: timedelta = timedelta(seconds=10)
+    #: Between SIGTERM and SIGKILL.
+    grace: timedelta = timedelta(seconds=20)
+    #: Silence after which a worker is called hung, unless its run says otherwise.
+    hang_limit: timedelta = timedelta(minutes=10)
+    policy: PolicySettings = PolicySettings()
+    retry: RetrySettings = RetrySettings()
+
+
+class Rounds:
+    """The planner with what it has seen of the store and the fleet. One process runs it: the leader."""
+
+    def __init__(
+        self,
+        *,
+        store: RunStore,
+        fleet: Fleet,
+        dispatcher: Dispatcher,
+        seals: SealFeed,
+        clock: Clock,
+        settings: RoundSettings,
+    ) -> None:
+        self._store = store
+        self._fleet = fleet
+        self._dispatcher = dispatcher
+        self._seals = seals
+        self._clock = clock
+        self._settings = settings
+        self._planner = Planner(Snapshot(settings=settings.policy))
+        self._revision = -1
+        self._folded_at = clock()
+        self._view = FleetView()
+        self._teams: dict[TeamName, Team] = {}
+        self._grades: dict[str, ResumeGrade | None] = {}
+
+    def adopt(self) -> None:
+        """Take over as leader: start from the store, and give every lease time to be renewed.
+
+        Runs go on while no scheduler is there; that is no reason to call them lost.
+        """
+        self._planner = Planner(Snapshot(settings=self._settings.policy))
+        self._revision = -1
+        self._view = FleetView()
+        self._teams = {}
+        with self._store.read() as work:
+            active = work.active()
+            self._planner.apply([UsageFolded(work.usage())])
+        held = [(attempt.run_id, attempt.attempt) for _, attempt in active if attempt is not None]
+        self._store.extend_leases(held, self._clock() + self._settings.lease)
+
+    def plan(self) -> Plan:
+        """Run one round and ring those who were admitted."""
+        now = self._clock()
+        self._planner.apply(self._changes())
+        decided = self._planner.plan(now)
+        if decided.admissions or decided.preemptions or decided.expiries or decided.overtaken:
+            self._record(decided, now)
+        self.flush()
+        return decided
+
+    def sweep(self) -> None:
+        """Heal what nobody reported: lost attempts, lost rings, messages that did not leave."""
+        now = self._clock()
+        self._fold_usage(now)
+        self._expire_leases(now)
+        self._ring_again(now)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what the outbox holds; what cannot leave now stays for the next time."""
+        while True:
+            messages = self._store.outbox(limit=200)
+            done = [message.message_id for message in messages if self._sent(message)]
+            self._store.sent(done)
+            if len(done) < 200:
+                return
+
+    def _changes(self) -> list[Change]:
+        changes = self._fleet_changes()
+        with self._store.read() as work:
+            known = work.teams()
+            rows = work.active() if self._revision < 0 else work.changed_since(self._revision)
+        changes += self._team_changes(known)
+        for run, attempt in rows:
+            changes += self._run_changes(run, attempt)
+            self._revision = max(self._revision, run.revision)
+        self._revision = max(self._revision, 0)
+        return changes
+
+    def _run_changes(self, run: RunEntry, attempt: AttemptEntry | None) -> Iterable[Change]:
+        grade = self._grades.get(run.spec.worker)
+        if run.state is RunState.QUEUED:
+            return (AttemptEnded(run.run_id), RunQueued(as_queued(run, grade)))
+        if is_terminal(run.state) or attempt is None or is_terminal(attempt.state):
+            return (AttemptEnded(run.run_id), RunLeftQueue(run.run_id))
+        return (AttemptHolds(as_running(run, attempt, grade)),)
+
+    def _team_changes(self, known: list[Team]) -> list[Change]:
+        teams = {DEFAULT_TEAM: Team(DEFAULT_TEAM)} | {team.name: team for team in known}
+        changed = [TeamIs(team) for name, team in teams.items() if self._teams.get(name) != team]
+        self._teams = teams
+        return list(changed)
+
+    def _fleet_changes(self) -> list[Change]:
+        before, view = self._view, self._fleet.view()
+        if view is before:
+            return []
+        self._view = view
+        self._grades = {name: worker.resume_grade for name, worker in view.workers.items()}
+        changes: list[Change] = []
+        changes += [NodeIs(node) for key, node in view.nodes.items() if before.nodes.get(key) != node]
+        changes += [AgentIs(agent) for key, agent in view.agents.items() if before.agents.get(key) != agent]
+        changes += [AgentGone(key) for key in before.agents.keys() - view.agents.keys()]
+        changes += [NodeGone(NodeId(key)) for key in before.nodes.keys() - view.nodes.keys()]
+        return changes
+
+    def _record(self, decided: Plan, now: datetime) -> None:
+        with self._store.write() as work:
+            for admission in decided.admissions:
+                self._admit(work, admission, now)
+            for preemption in decided.preemptions:
+                self._preempt(work, preemption, now)
+            for expiry in decided.expiries:
+                self._wish(work, expiry.run_id, expiry.attempt, Wish.EXPIRE, now)
+            for run_id in decided.overtaken:
+                run = work.run(run_id)
+                if run is not None and run.state is RunState.QUEUED:
+                    work.save_run(replace(run, passed_over=run.passed_over + 1))
+
+    def _admit(self, work: RunTransaction, admission: Admission, now: datetime) -> None:
+        run = work.run(admission.run_id)
+        # Somebody may have cancelled it since the snapshot; then the plan is simply not carried out.
+        if run is None or run.state is not RunState.QUEUED or run.attempt + 1 != admission.attempt:
+            return
+        moved, note = move_run(
+            run,
+            RunFact.ADMITTED,
+            at=now,
+            actor="scheduler",
+            detail=f"to agent {admission.agent_id}",
+            attempt=admission.attempt,
+            passed_over=0,
+            not_before=None,
+            reason_code="",
+            reason="",
+        )
+        work.save_run(moved)
+        work.save_attempt(
+            AttemptEntry(
+                run_id=run.run_id,
+                attempt=admission.attempt,
+                state=AttemptState.ADMITTED,
+                agent_id=admission.agent_id,
+                node_id=admission.node_id,
+                lease=admission.lease,
+                admitted_at=now,
+                lease_until=now + self._settings.claim_within,
+                borrowed=admission.borrowed,
+                ends_by=admission.ends_by,
+            )
+        )
+        work.add_history([note])
+        work.send_later(OutboxMessage("ring", run.run_id, admission.attempt, {"agent_id": admission.agent_id}))
+
+    def _preempt(self, work: RunTransaction, preemption: Preemption, now: datetime) -> None:
+        run = self._wish(work, preemption.run_id, preemption.attempt, Wish.PREEMPT, now)
+        if run is not None:
+            work.save_run(replace(run, evicted_for=run.evicted_for | {preemption.beneficiary}))
+
+    def _wish(self, work: RunTransaction, run_id: RunId, number: int, wish: Wish, now: datetime) -> RunEntry | None:
+        run, attempt = work.run(run_id), work.attempt(run_id, number)
+        if run is None or attempt is None or run.attempt != number or is_terminal(attempt.state):
+            return None
+        if attempt.wish in (Wish.CANCEL, Wish.PREEMPT, Wish.EXPIRE):
+            return None
+        if attempt.state is AttemptState.ADMITTED:
+            # Nobody has claimed it: it ends here, and a late claim is refused.
+            ended = replace(attempt, wish=wish)
+            return end_attempt(
+                work,
+                run,
+                ended,
+                AttemptFact.PREEMPTED,
+                at=now,
+                actor="scheduler",
+                settings=self._settings.retry,
+            )
+        work.save_attempt(move_attempt(attempt, AttemptFact.STOP_REQUESTED, at=now, wish=wish))
+        moved, note = move_run(run, RunFact.STOP_REQUESTED, at=now, actor="scheduler", detail=wish.value)
+        work.add_history([note])
+        work.send_later(OutboxMessage("ring", run_id, number, {"agent_id": attempt.agent_id}))
+        return work.save_run(moved)
+
+    def _fold_usage(self, now: datetime) -> None:
+        if now - self._folded_at < self._settings.fold_usage_every:
+            return
+        self._folded_at = now
+        usage = self._planner.folded_usage(now)
+        self._planner.apply([UsageFolded(usage)])
+        self._store.save_usage(usage)
+
+    def _expire_leases(self, now: datetime) -> None:
+        with self._store.read() as work:
+            overdue = work.overdue(now)
+        for found in overdue:
+            with self._store.write() as work:
+                run, attempt = work.run(found.run_id), work.attempt(found.run_id, found.attempt)
+                if run is None or attempt is None or is_terminal(attempt.state) or attempt.lease_until >= now:
+                    continue
+                log.warning("attempt lost; its run is planned again", run_id=run.run_id, attempt=attempt.attempt)
+                end_attempt(
+                    work,
+                    run,
+                    attempt,
+                    AttemptFact.LOST,
+                    at=now,
+                    actor="scheduler",
+                    kind=FailureKind.LOST_AGENT,
+                    reason=f"agent {attempt.agent_id} was not heard for {self._settings.lease.total_seconds():g} s",
+                    settings=self._settings.retry,
+                )
+
+    def _ring_again(self, now: datetime) -> None:
+        with self._store.read() as work:
+            unclaimed = work.unclaimed(now - self._settings.ring_again)
+        for attempt in unclaimed:
+            self._ring(attempt.run_id, attempt.attempt, attempt.agent_id)
+
+    def _sent(self, message: OutboxMessage) -> bool:
+        if message.kind == "ring":
+            return self._ring(message.run_id, message.attempt, AgentId(message.payload["agent_id"]))
+        try:
+            self._seals.seal(RunSealed.model_validate(message.payload))
+        except Unavailable as error:
+            log.warning("seal not delivered; it stays in the outbox", run_id=message.run_id, reason=str(error))
+            return False
+        return True
+
+    def _ring(self, run_id: RunId, attempt: int, agent_id: AgentId) -> bool:
+        queue = self._fleet.view().queues.get(agent_id)
+        if queue is None:
+            return True  # the agent is gone: its lease will run out, ringing cannot help
+        try:
+            self._dispatcher.ring(queue, run_id, attempt)
+        except Unavailable as error:
+            log.warning("ring not confirmed; it stays in the outbox", run_id=run_id, reason=str(error))
+            return False
+        return True

@@ -1,0 +1,36 @@
+"""All that can be set from outside, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mosaic.hosting.settings import read_settings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The scheduler's settings, from variables ``MOSAIC_SCHEDULER_*``."""
+
+    database_url: str  #: ``sqlite:///file`` or ``postgresql://...``
+    broker_url: str  #: ``amqp://...``, or ``memory://`` inside one process
+    registry_address: str  #: host:port of the registry's gRPC
+    grpc_address: str = "0.0.0.0:50052"
+    health_address: str = "0.0.0.0:8082"
+    #: Where secrets are mounted, one file each; empty = there are none.
+    secrets_dir: str = ""
+    #: Broker of the telemetry, if it has one of its own.
+    events_broker_url: str = ""
+    #: Queues over which events are spread; agents and telemetry must say the same.
+    event_shards: int = 4
+    lease_s: float = 30.0
+    #: Time between SIGTERM and SIGKILL.
+    grace_s: float = 20.0
+    #: No line and no heartbeat for so long means hung, unless the run says otherwise.
+    hang_limit_s: float = 600.0
+    log_level: str = "info"
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Settings:
+        """Build from *env*; every missing or unreadable variable is reported in one error."""
+        return read_settings(cls, "MOSAIC_SCHEDULER", env)
