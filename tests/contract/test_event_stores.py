@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from mosaic.hosting.database import open_engine
 from mosaic_telemetry.adapters.live_feed import InProcessFeed
 from mosaic_telemetry.adapters.sql_events import SqlEvents
 from mosaic_telemetry.domain.series import LEVELS, SeriesKey
-from mosaic_telemetry.domain.timeline import StreamId
+from mosaic_telemetry.domain.timeline import Hearing, StreamId
 from mosaic_telemetry.handlers.ingest import IngestReport, ingest
 from mosaic_telemetry.handlers.lines import read_lines
 from mosaic_telemetry.ports import EventStore, Position, StepRange
@@ -74,7 +75,7 @@ def test_of_a_frame_that_is_partly_known_the_rest_is_stored(store: EventStore) -
 def test_frames_in_any_order_and_number_give_the_same_store(store: EventStore) -> None:
     lines = metrics(200) + [episode(number, number) for number in range(50)]
     cuts = [0, 7, 20, 64, 65, 130, 200, 231, 250]
-    frames = [packed(lines[first:last], first_seq=first) for first, last in zip(cuts, cuts[1:], strict=False)]
+    frames = [packed(lines[first:last], first_seq=first) for first, last in pairwise(cuts)]
     shuffled = frames * 3
     random.Random(4).shuffle(shuffled)
 
@@ -290,9 +291,13 @@ def test_two_writers_of_one_stream_take_turns(store: EventStore) -> None:
 
 
 def test_a_transaction_that_fails_leaves_nothing(store: EventStore) -> None:
-    with pytest.raises(ZeroDivisionError), store.writing([StreamId(RUN, 1)]) as writer:
-        writer.put_timeline(writer.timeline(StreamId(RUN, 1)))
-        raise ZeroDivisionError
+    def write_and_fail() -> None:
+        with store.writing([StreamId(RUN, 1)]) as writer:
+            writer.put_timeline(writer.timeline(StreamId(RUN, 1)).hear(Hearing(0, 9, 1.0, 2.0, {})))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_and_fail()
 
     assert store.timelines(RUN) == []
 

@@ -37,8 +37,8 @@ class InMemoryManifests:
         return f"memory:{run_id}"
 
 
-def line(event: str, run_id: str = RUN, **payload: object) -> bytes:
-    record = {"event": event, "payload": payload, "run_id": run_id, "timestamp": NOON.timestamp()}
+def line(event: str, **payload: object) -> bytes:
+    record = {"event": event, "payload": payload, "run_id": RUN, "timestamp": NOON.timestamp()}
     return json.dumps(record, sort_keys=True).encode()
 
 
