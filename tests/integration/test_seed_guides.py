@@ -67,20 +67,16 @@ def test_a_worker_of_the_guides_is_discovered(project: str, report_of: Callable[
 
 
 @pytest.mark.parametrize("project", list(WORKERS))
-def test_a_worker_of_the_guides_runs_and_keeps_every_promise(
-    project: str, report_of: Callable[[str], Report]
-) -> None:
+def test_a_worker_of_the_guides_runs_and_keeps_every_promise(project: str, report_of: Callable[[str], Report]) -> None:
     report = report_of(project)
 
-    assert () == report.failures
+    assert report.failures == ()
     open_questions = {check.name for check in report.checks if check.outcome is Outcome.NOT_APPLICABLE}
     assert open_questions <= MAY_NOT_APPLY
 
 
 @pytest.mark.parametrize("project", list(WORKERS))
-def test_the_report_says_that_a_driver_stood_in_for_main(
-    project: str, report_of: Callable[[str], Report]
-) -> None:
+def test_the_report_says_that_a_driver_stood_in_for_main(project: str, report_of: Callable[[str], Report]) -> None:
     assert "generated driver" in " ".join(report_of(project).notes)
 
 
@@ -93,6 +89,6 @@ def test_the_runtime_of_the_step_by_step_guide_tells_its_own_story(tmp_path: Pat
     ran = subprocess.run(command, cwd=tmp_path, env=dict(env), capture_output=True, text=True, check=True)
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert ["run_started", "heartbeat", "run_completed"] == [event["event"] for event in events]
-    assert {"final_reward": 100.0, "episodes": 50} == events[-1]["payload"]["result"]
+    assert [event["event"] for event in events] == ["run_started", "heartbeat", "run_completed"]
+    assert events[-1]["payload"]["result"] == {"final_reward": 100.0, "episodes": 50}
     assert (tmp_path / "guide_analytics.json").is_file()

@@ -12,9 +12,7 @@ from mosaic.testing.conformance import CHECKS
 
 
 def a_report(outcome: Outcome) -> Report:
-    return Report(
-        "corridor", "python", ("python", "-m", "corridor"), (), (Check("resume", outcome, "why", 0.1),)
-    )
+    return Report("corridor", "python", ("python", "-m", "corridor"), (), (Check("resume", outcome, "why", 0.1),))
 
 
 def test_a_recording_emitter_gives_back_what_was_emitted() -> None:
@@ -23,8 +21,8 @@ def test_a_recording_emitter_gives_back_what_was_emitted() -> None:
     emitter.run_started({"seed": 1})
     emitter.metric("loss", 0.5, 3)
 
-    assert ["run_started", "metric"] == [event["event"] for event in emitter.events]
-    assert 0.5 == emitter.of_kind("metric")[0]["value"]
+    assert [event["event"] for event in emitter.events] == ["run_started", "metric"]
+    assert emitter.of_kind("metric")[0]["value"] == 0.5
 
 
 def test_the_pytest_helper_has_one_case_for_every_check_and_runs_nothing_yet() -> None:
@@ -44,22 +42,20 @@ def test_a_report_is_json_with_the_verdict_on_top() -> None:
     document = json.loads(json.dumps(a_report(Outcome.FAILED).to_dict()))
 
     assert document["conformant"] is False
-    assert {"name": "resume", "outcome": "failed", "sentence": "why", "seconds": 0.1} == document["checks"][0]
+    assert document["checks"][0] == {"name": "resume", "outcome": "failed", "sentence": "why", "seconds": 0.1}
 
 
 def test_new_says_what_to_do_next(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["new", "my-lib", "--dir", str(tmp_path)])
 
-    assert 0 == result.exit_code
+    assert result.exit_code == 0
     assert "mosaic workers check my-lib" in result.output
     assert (tmp_path / "my-lib" / "pyproject.toml").is_file()
 
 
-def test_removing_what_is_not_there_is_an_error_of_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_removing_what_is_not_there_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOSAIC_HOME", str(tmp_path))
 
     result = CliRunner().invoke(app, ["remove", "corridor"])
 
-    assert "environment_not_found" == result.exception.code  # type: ignore[union-attr]
+    assert result.exception.code == "environment_not_found"  # type: ignore[union-attr]

@@ -19,7 +19,7 @@ def test_a_line_that_is_an_event_is_read() -> None:
     line = Line(event("heartbeat", step=3), at_s=0.0)
 
     assert line.event is not None
-    assert {"step": 3} == line.event["payload"]
+    assert line.event["payload"] == {"step": 3}
     assert line.fault() is None
 
 
@@ -58,8 +58,8 @@ def test_an_event_without_its_newline_is_torn() -> None:
 def test_the_lifecycle_keeps_only_lifecycle_events_in_order() -> None:
     told = transcript(event("run_started"), "text", event("metric", name="a"), event("run_completed"))
 
-    assert ["run_started", "run_completed"] == told.lifecycle
-    assert "run_completed" == told.terminal
+    assert told.lifecycle == ["run_started", "run_completed"]
+    assert told.terminal == "run_completed"
 
 
 def test_points_are_metrics_and_episodes_but_not_what_the_clock_decides() -> None:
@@ -69,17 +69,17 @@ def test_points_are_metrics_and_episodes_but_not_what_the_clock_decides() -> Non
         event("episode", episode_index=0, total_reward=3.0, steps=7),
     )
 
-    assert [
+    assert told.points() == [
         ("loss", 1, 0.5),
         ("episode 0 total_reward", 0, 3.0),
         ("episode 0 steps", 0, 7),
-    ] == told.points()
+    ]
 
 
 def test_upstream_episode_lines_carry_their_fields_on_top() -> None:
     told = transcript(json.dumps({"event": "episode_end", "episode_index": 2, "episode_return": 1.5}))
 
-    assert [("episode 2 episode_return", 2, 1.5)] == told.points()
+    assert told.points() == [("episode 2 episode_return", 2, 1.5)]
 
 
 def test_equal_lists_have_no_difference_and_nan_equals_itself() -> None:
@@ -91,8 +91,8 @@ def test_equal_lists_have_no_difference_and_nan_equals_itself() -> None:
 def test_the_first_difference_is_told_with_both_values() -> None:
     told = first_difference([("a", 1, 0.5), ("a", 2, 0.25)], [("a", 1, 0.5), ("a", 2, 0.125)])
 
-    assert "value 2: a=0.25 at 2 against a=0.125 at 2" == told
+    assert told == "value 2: a=0.25 at 2 against a=0.125 at 2"
 
 
 def test_a_shorter_list_differs() -> None:
-    assert "1 values against 0" == first_difference([("a", 1, 0.5)], [])
+    assert first_difference([("a", 1, 0.5)], []) == "1 values against 0"

@@ -47,7 +47,7 @@ def test_an_installed_environment_is_found_with_what_it_was_made_from(tmp_path: 
     made = install(CORRIDOR, tmp_path, build=a_builder())
 
     assert [made] == installed_environments(tmp_path)
-    assert ("mosaic-corridor", "3.11.4", 2.0) == (made.source, made.python_version, made.size_mb)
+    assert (made.source, made.python_version, made.size_mb) == ("mosaic-corridor", "3.11.4", 2.0)
     assert tmp_path / "workers" / "corridor" / "bin" / "python" == made.python
 
 
@@ -56,15 +56,15 @@ def test_the_work_of_installing_can_be_followed(tmp_path: Path) -> None:
 
     install(CORRIDOR, tmp_path, build=a_builder(), progress=heard.append)
 
-    assert ["made"] == heard
+    assert heard == ["made"]
 
 
 def test_an_installation_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(WorkerBroken, match="no such package"):
         install(CORRIDOR, tmp_path, build=broken_builder)
 
-    assert [] == installed_environments(tmp_path)
-    assert [] == list(tmp_path.rglob("half"))
+    assert installed_environments(tmp_path) == []
+    assert list(tmp_path.rglob("half")) == []
 
 
 def test_a_half_made_venv_is_not_an_environment(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_an_upgrade_replaces_what_the_name_points_to(tmp_path: Path) -> None:
 
     upgraded = install(CORRIDOR, tmp_path, build=a_builder("new"), upgrade=True)
 
-    assert "new" == (upgraded.path / "library.py").read_text()
+    assert (upgraded.path / "library.py").read_text() == "new"
 
 
 def test_an_upgrade_that_fails_leaves_the_old_environment(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_an_upgrade_that_fails_leaves_the_old_environment(tmp_path: Path) -> Non
     with pytest.raises(WorkerBroken):
         install(CORRIDOR, tmp_path, build=broken_builder, upgrade=True)
 
-    assert "old" == (find_environment("corridor", tmp_path).path / "library.py").read_text()
+    assert (find_environment("corridor", tmp_path).path / "library.py").read_text() == "old"
 
 
 def test_the_venv_before_the_last_upgrade_is_kept_for_runs_that_use_it_and_no_older_one(
@@ -113,8 +113,8 @@ def test_a_removed_environment_is_gone_from_disk(tmp_path: Path) -> None:
 
     remove("corridor", tmp_path)
 
-    assert [] == installed_environments(tmp_path)
-    assert [] == list(tmp_path.rglob("library.py"))
+    assert installed_environments(tmp_path) == []
+    assert list(tmp_path.rglob("library.py")) == []
 
 
 def test_an_unknown_environment_gets_its_nearest_neighbour(tmp_path: Path) -> None:
@@ -179,13 +179,13 @@ def test_a_pinned_python_goes_before_the_bounds(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nrequires-python = ">=3.8"\n')
     (tmp_path / ".python-version").write_text("3.10\n")
 
-    assert "3.10" == find_recipe(f"{tmp_path}/", start=Path()).python
+    assert find_recipe(f"{tmp_path}/", start=Path()).python == "3.10"
 
 
 def test_a_name_that_is_no_directory_is_a_distribution(tmp_path: Path) -> None:
     recipe = find_recipe("mosaic-corridor", start=tmp_path)
 
-    assert ("mosaic-corridor", "mosaic-corridor", None) == (recipe.name, recipe.source, recipe.lock)
+    assert (recipe.name, recipe.source, recipe.lock) == ("mosaic-corridor", "mosaic-corridor", None)
 
 
 def test_a_directory_without_a_project_is_refused(tmp_path: Path) -> None:

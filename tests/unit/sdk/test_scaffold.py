@@ -13,7 +13,7 @@ def test_a_project_has_a_package_an_entry_point_and_a_test(tmp_path: Path) -> No
     project = create_project("my-lib", tmp_path)
 
     written = sorted(str(path.relative_to(project)) for path in project.rglob("*") if path.is_file())
-    assert [
+    assert written == [
         "README.md",
         "mosaic_my_lib/__init__.py",
         "mosaic_my_lib/__main__.py",
@@ -22,7 +22,7 @@ def test_a_project_has_a_package_an_entry_point_and_a_test(tmp_path: Path) -> No
         "mosaic_my_lib/runtime.py",
         "pyproject.toml",
         "tests/test_conformance.py",
-    ] == written
+    ]
     assert 'my-lib = "mosaic_my_lib:get_worker_metadata"' in (project / "pyproject.toml").read_text()
 
 
@@ -38,7 +38,7 @@ def test_a_name_that_cannot_name_a_worker_is_refused(name: str, tmp_path: Path) 
     with pytest.raises(BadInput, match="must be lower-case letters and digits"):
         create_project(name, tmp_path)
 
-    assert [] == list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_refused_name_comes_with_one_that_would_do(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_all_faults_of_a_name_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as refused:
         create_project("X" * 50, tmp_path)
 
-    assert 2 == len(refused.value.faults)
+    assert len(refused.value.faults) == 2
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     with pytest.raises(DirectoryTaken, match="exists already"):
         create_project("my-lib", tmp_path)
 
-    assert ["work.py"] == [path.name for path in (tmp_path / "my-lib").iterdir()]
+    assert [path.name for path in (tmp_path / "my-lib").iterdir()] == ["work.py"]
 
 
 def test_missing_parents_are_made(tmp_path: Path) -> None:

@@ -43,9 +43,7 @@ class EnvironmentNotFound(NotFound):
     def __init__(self, name: str, known: list[str]) -> None:
         self.name = name
         listing = ", ".join(known) or "none"
-        super().__init__(
-            f"no environment is called {name!r}{did_you_mean(name, known)} (installed: {listing})"
-        )
+        super().__init__(f"no environment is called {name!r}{did_you_mean(name, known)} (installed: {listing})")
 
 
 class AlreadyInstalled(Refused):

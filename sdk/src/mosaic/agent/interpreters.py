@@ -99,9 +99,7 @@ def _version_of(path: Path) -> Version | None:
     # A shim of a version manager exists for versions that are not installed: only running it tells.
     script = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
     try:
-        answer = subprocess.run(
-            [str(path), "-c", script], capture_output=True, text=True, timeout=10, check=False
-        )
+        answer = subprocess.run([str(path), "-c", script], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return _numbers(answer.stdout) if answer.returncode == 0 else None
@@ -126,9 +124,7 @@ def _within(version: Version, clause: str) -> bool:
         return is_equal is (operator != "!=")
     if operator == "~=":
         return version >= padded and _starts_with(version, bound[:-1])
-    return {"<": version < padded, "<=": version <= padded, ">": version > padded, ">=": version >= padded}[
-        operator
-    ]
+    return {"<": version < padded, "<=": version <= padded, ">": version > padded, ">=": version >= padded}[operator]
 
 
 def _example(wanted: str) -> str:

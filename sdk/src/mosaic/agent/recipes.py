@@ -58,9 +58,7 @@ def find_recipe(name: str, *, start: Path, label: str | None = None) -> Recipe:
 
 def known_images(start: Path) -> list[str]:
     """Return the names of the worker images of the checkout that *start* lies in."""
-    return sorted(
-        {project.parent.name for root in _image_roots(start) for project in root.glob("*/pyproject.toml")}
-    )
+    return sorted({project.parent.name for root in _image_roots(start) for project in root.glob("*/pyproject.toml")})
 
 
 def sdk_source() -> str:

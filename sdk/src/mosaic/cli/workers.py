@@ -60,9 +60,7 @@ def check(
     python: Annotated[str | None, typer.Option(help="Interpreter of the environment it lives in.")] = None,
     config: Annotated[Path | None, typer.Option(help="JSON file with the config of the short run.")] = None,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds each run may take.")] = 120.0,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", help="Make only this check; repeatable.")
-    ] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", help="Make only this check; repeatable.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a worker about fifteen times and say which promises of the contract it keeps.
@@ -189,9 +187,7 @@ def _rows(environment: Environment | None) -> list[dict[str, Any]]:
     rows = [{**home, **_told_by(worker)} for worker in report.workers]
     if report.faults or (environment is not None and not rows):
         reason = "; ".join(report.faults) or "no worker is registered in it"
-        rows.append(
-            {**home, "worker": "", "version": "", "library": "", "is_usable": False, "reason": reason}
-        )
+        rows.append({**home, "worker": "", "version": "", "library": "", "is_usable": False, "reason": reason})
     return rows
 
 

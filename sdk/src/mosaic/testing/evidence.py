@@ -15,7 +15,7 @@ from mosaic.errors import WorkerBroken
 from mosaic.testing.process import Finished, WorkerProcess
 from mosaic.testing.short_config import long_config, nested, with_seed
 from mosaic.testing.subject import Subject
-from mosaic.testing.transcript import payload_of
+from mosaic.testing.transcript import TERMINAL_EVENTS, payload_of
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,7 @@ class Evidence:
         """
         if self.subject.config is None:
             why = self.subject.config_fault or "it has no config schema"
-            raise WorkerBroken(
-                self.subject.name, f"no short config is known ({why}); offer get_check_config()"
-            )
+            raise WorkerBroken(self.subject.name, f"no short config is known ({why}); offer get_check_config()")
         return self.subject.config
 
     @cached_property
@@ -85,25 +83,22 @@ class Evidence:
 
     @cached_property
     def stopped_run(self) -> tuple[Finished, bool]:
-        """A run that was watched for a while and then sent SIGTERM; and whether it lived that long."""
-        patience = self.patience
+        """A run that was watched for a while and then sent SIGTERM; and whether it was at work then."""
         with self._start("stopped", nested(self._long_config)) as process:
-            process.wait_until(lambda: process.saw("run_started"), patience.run_s)
-            process.wait_until(lambda: False, patience.watch_s)
-            was_alive = process.is_alive
+            was_at_work = self._is_at_work_after(process, self.patience.watch_s)
             process.send(signal.SIGTERM)
-            return process.finish(patience.grace_s), was_alive
+            return process.finish(self.patience.grace_s), was_at_work
 
     @cached_property
     def faulted_run(self) -> tuple[Finished, bool]:
-        """A run in whose middle a fault was raised; and whether it was still alive then."""
+        """A run in whose middle a fault was raised; and whether it was at work then."""
         with self._start("faulted", nested(self._long_config), can_fail=True) as process:
-            process.wait_until(lambda: process.saw("run_started"), self.patience.run_s)
-            was_alive = process.is_alive
+            was_at_work = self._is_at_work_after(process, 0.5)
+            # Python drops an exception that is raised inside a finalizer, so it is raised again.
             for _attempt in range(3):
-                process.wait_until(lambda: False, 0.3)
                 process.send(signal.SIGUSR1)
-            return process.finish(self.patience.grace_s), was_alive
+                process.wait_until(lambda: False, 0.3)
+            return process.finish(self.patience.grace_s), was_at_work
 
     @cached_property
     def midpoint(self) -> MidpointCheckpoint | None:
@@ -140,6 +135,12 @@ class Evidence:
     @cached_property
     def _long_config(self) -> dict[str, Any]:
         return long_config(self.config, self.subject.schema)
+
+    def _is_at_work_after(self, process: WorkerProcess, seconds: float) -> bool:
+        """Let a run go on for *seconds* after its start and tell whether it is still training."""
+        process.wait_until(lambda: process.saw("run_started"), self.patience.run_s)
+        process.wait_until(lambda: False, seconds)
+        return process.is_alive and not any(process.saw(end) for end in TERMINAL_EVENTS)
 
     def _line_of(self, event_index: int) -> int:
         """Return the position of the event in the lines it was read from."""

@@ -34,9 +34,7 @@ class Finished:
 
     def files(self) -> list[str]:
         """Return what lies in the run directory now, as sorted relative paths."""
-        return sorted(
-            str(path.relative_to(self.run_dir)) for path in self.run_dir.rglob("*") if path.is_file()
-        )
+        return sorted(str(path.relative_to(self.run_dir)) for path in self.run_dir.rglob("*") if path.is_file())
 
     def last_words(self) -> str:
         """Return the last line of stderr that says something."""
@@ -121,9 +119,7 @@ class WorkerProcess:
         self.__exit__(None, None, None)
         stderr = b"".join(self._errors).decode("utf-8", errors="replace")
         transcript = Transcript(self._lines)
-        return Finished(
-            self._process.returncode, transcript, stderr, seconds, self._run_dir, was_killed, survivors
-        )
+        return Finished(self._process.returncode, transcript, stderr, seconds, self._run_dir, was_killed, survivors)
 
     def _read_lines(self, pipe: IO[bytes]) -> None:
         for raw in pipe:

@@ -11,9 +11,7 @@ Config = dict[str, Any]
 #: Fields that say how long a run is, and the values that make it short and long.
 _LENGTHS = (
     (
-        re.compile(
-            r"(total_|running_|max_|num_|train_)?(time_?steps|env_steps)|(total|running|max|train)_steps"
-        ),
+        re.compile(r"(total_|running_|max_|num_|train_)?(time_?steps|env_steps)|(total|running|max|train)_steps"),
         512,
         50_000_000,
     ),

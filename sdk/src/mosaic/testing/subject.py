@@ -90,13 +90,9 @@ def inspected(
 def _ask(name: str, python: str, env: Mapping[str, str], run_id: str, timeout_s: float) -> dict[str, Any]:
     command = [python, "-m", "mosaic.testing.inspection", name, run_id]
     try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, env=env, timeout=timeout_s, check=False
-        )
+        answer = subprocess.run(command, capture_output=True, text=True, env=env, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
-        raise WorkerBroken(
-            name, f"importing it took more than {timeout_s:g} s; keep heavy imports lazy"
-        ) from None
+        raise WorkerBroken(name, f"importing it took more than {timeout_s:g} s; keep heavy imports lazy") from None
     except OSError as error:
         raise WorkerBroken(name, f"{python} cannot be started: {error}") from error
     try:

@@ -73,9 +73,7 @@ def name_faults(name: str) -> list[str]:
     if not _NAME.fullmatch(name):
         suggestion = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789")
         hint = f", e.g. {suggestion!r}" if _NAME.fullmatch(suggestion) else ", e.g. 'my-lib'"
-        faults.append(
-            f"must be lower-case letters and digits, words joined by one '-', starting with a letter{hint}"
-        )
+        faults.append(f"must be lower-case letters and digits, words joined by one '-', starting with a letter{hint}")
     if len(name) > _LONGEST_NAME:
         faults.append(f"has {len(name)} characters; {_LONGEST_NAME} are enough")
     if keyword.iskeyword(name):

@@ -20,9 +20,7 @@ PARADIGMS = frozenset(
 ACTION_SPACES = frozenset({"discrete", "continuous", "multi_discrete", "multi_binary", "text"})
 OBSERVATION_SPACES = frozenset({"vector", "image", "dict", "text", "mixed", "structured", "rgb", "board"})
 
-_VERSION = re.compile(
-    r"v?\d+(\.\d+)*([._-]?(a|b|rc|alpha|beta|dev|post)[._-]?\d*)*(\+[\w.]+)?", re.IGNORECASE
-)
+_VERSION = re.compile(r"v?\d+(\.\d+)*([._-]?(a|b|rc|alpha|beta|dev|post)[._-]?\d*)*(\+[\w.]+)?", re.IGNORECASE)
 _LICENCE = re.compile(r"(LicenseRef-)?[A-Za-z0-9][A-Za-z0-9.+-]*( (OR|AND|WITH) [A-Za-z0-9][A-Za-z0-9.+-]*)*")
 #: Licence names people write that SPDX does not know, and what they mean.
 _NOT_SPDX = {"Apache": "Apache-2.0", "BSD": "BSD-3-Clause", "GPL": "GPL-3.0-only", "LGPL": "LGPL-3.0-only"}
@@ -53,9 +51,7 @@ def metadata(evidence: Evidence) -> Verdict:
     faults += [f"{name} is not text" for name in texts if not isinstance(told.get(name), str)]
     if not _VERSION.fullmatch(str(told.get("version"))):
         faults.append(f"version {told.get('version')!r} is not a version number")
-    return judged(
-        faults + _licence_faults(str(told.get("license"))), f"{told.get('name')} {told.get('version')}"
-    )
+    return judged(faults + _licence_faults(str(told.get("license"))), f"{told.get('name')} {told.get('version')}")
 
 
 def capabilities(evidence: Evidence) -> Verdict:

@@ -26,9 +26,7 @@ def another_seed(evidence: Evidence) -> Verdict:
     if (reason := _unjudgeable(evidence)) is not None:
         return not_applicable(reason)
     if first_difference(evidence.short_run.stdout.points(), evidence.other_seed_run.stdout.points()) is None:
-        return failed(
-            "another seed gave the same values: the seed is not used (set it to null if nothing is random)"
-        )
+        return failed("another seed gave the same values: the seed is not used (set it to null if nothing is random)")
     return passed("another seed gives other values")
 
 
@@ -44,14 +42,10 @@ def resume(evidence: Evidence) -> Verdict:
         return not_applicable("it prints no metric or episode, so a continuation cannot be compared")
     midpoint = evidence.midpoint
     if midpoint is None:
-        return failed(
-            "its short run saved no checkpoint before its end: let get_check_config() save one midway"
-        )
+        return failed("its short run saved no checkpoint before its end: let get_check_config() save one midway")
     run = evidence.resumed_run
     if run.exit_code != 0:
-        return failed(
-            f"resuming from {midpoint.path.name} ended with exit code {run.exit_code}: {run.last_words()}"
-        )
+        return failed(f"resuming from {midpoint.path.name} ended with exit code {run.exit_code}: {run.last_words()}")
     return graded(evidence.short_run.stdout.points(), midpoint.points_before, run.stdout.points())
 
 
@@ -79,9 +73,7 @@ def _looks_alike(expected: Sequence[Point], resumed: Sequence[Point]) -> bool:
         ours, theirs = _numbers(expected, name), _numbers(resumed, name)
         if ours and not theirs:
             return False
-        if ours and abs(fmean(ours) - fmean(theirs)) > 3 * (pstdev(ours) + pstdev(theirs)) + 0.5 * abs(
-            fmean(ours)
-        ):
+        if ours and abs(fmean(ours) - fmean(theirs)) > 3 * (pstdev(ours) + pstdev(theirs)) + 0.5 * abs(fmean(ours)):
             return False
     return bool(resumed)
 

@@ -20,9 +20,7 @@ def lifecycle_order(evidence: Evidence) -> Verdict:
     if not names:
         return failed("no lifecycle event was printed; emit them with mosaic.worker.TelemetryEmitter")
     kinds = [event["event"] for event in run.stdout.events]
-    faults = (
-        [] if names[0] == "run_started" else [f"the first lifecycle event is {names[0]}, not run_started"]
-    )
+    faults = [] if names[0] == "run_started" else [f"the first lifecycle event is {names[0]}, not run_started"]
     faults += [f"run_started came {names.count('run_started')} times"] * (names.count("run_started") != 1)
     ends = [name for name in names if name in TERMINAL_EVENTS]
     faults += [f"{len(ends)} terminal events ({', '.join(ends) or 'none'}), not one"] * (len(ends) != 1)
@@ -64,9 +62,7 @@ def heartbeat_cadence(evidence: Evidence) -> Verdict:
     """A long run says regularly that it is alive."""
     run, was_alive = evidence.stopped_run
     if not was_alive:
-        return not_applicable(
-            "even a long run ended at once; name its length field total_timesteps or the like"
-        )
+        return not_applicable("even a long run ended at once; name its length field total_timesteps or the like")
     beats = run.stdout.times_of("heartbeat")
     if not beats:
         return failed(
@@ -104,9 +100,7 @@ def _envelope_faults(event: dict[str, Any], config: Any) -> list[str]:
     if event.get("run_id") != config["run_id"]:
         faults.append(f"{event['event']} is of run {event.get('run_id')!r}, not {config['run_id']!r}")
     if not isinstance(event.get("timestamp"), (int, float)):
-        faults.append(
-            f"{event['event']} has the timestamp {event.get('timestamp')!r}, not seconds since 1970"
-        )
+        faults.append(f"{event['event']} has the timestamp {event.get('timestamp')!r}, not seconds since 1970")
     return faults
 
 
@@ -123,6 +117,4 @@ def _missing_files(loaded: WorkerAnalyticsManifest, run_dir: Path) -> list[str]:
         return []
     listed = [*checkpoints.files, checkpoints.best_checkpoint, checkpoints.final_checkpoint]
     roots = (run_dir, run_dir / (checkpoints.directory or "."))
-    return [
-        name for name in dict.fromkeys(listed) if name and not any((root / name).exists() for root in roots)
-    ]
+    return [name for name in dict.fromkeys(listed) if name and not any((root / name).exists() for root in roots)]
