@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from mosaic.ids import AgentId, GpuId, NodeId, RunId, TeamName, UserName, WorkerName
+from mosaic_scheduler.domain.plan import Plan
 from mosaic_scheduler.domain.run import (
     GpuShare,
     Lease,
@@ -52,9 +53,7 @@ def a_run(
     )
 
 
-def a_node(
-    node_id: str = "n1", *, gpus: int = 8, cpus: float = 64, memory_mb: int = 512_000, **more: Any
-) -> Node:
+def a_node(node_id: str = "n1", *, gpus: int = 8, cpus: float = 64, memory_mb: int = 512_000, **more: Any) -> Node:
     gpu_memory_mb = more.pop("gpu_memory_mb", 80_000)
     cards = tuple(Gpu(GpuId(f"{node_id}-gpu{index}"), gpu_memory_mb) for index in range(gpus))
     return Node(NodeId(node_id), cpus, memory_mb, more.pop("cards", cards), **more)
@@ -107,3 +106,13 @@ def a_fleet(*nodes: Node, workers: tuple[str, ...] = ("cleanrl",), **more: Any) 
     agents = tuple(an_agent(node.node_id, worker=worker) for node in nodes for worker in workers)
     teams = more.pop("teams", (a_team("vision"), a_team("nlp")))
     return Snapshot(nodes=nodes, agents=more.pop("agents", agents), teams=teams, **more)
+
+
+def started(plan: Plan) -> dict[str, str]:
+    """Return which runs start, and on which node."""
+    return {admission.run_id: admission.node_id for admission in plan.admissions}
+
+
+def why(plan: Plan, run_id: str) -> str:
+    """Return why a run waits, in words."""
+    return plan.waiting[RunId(run_id)].sentence()

@@ -75,9 +75,7 @@ class Fleet:
             del self._agents_on[agent.node_id][agent_id]
             self._renew(agent.node_id)
 
-    def load(
-        self, nodes: Iterable[Node], agents: Iterable[Agent], attempts: Iterable[RunningAttempt]
-    ) -> None:
+    def load(self, nodes: Iterable[Node], agents: Iterable[Agent], attempts: Iterable[RunningAttempt]) -> None:
         """Fill an empty fleet at once."""
         for agent in agents:
             self._agents[agent.agent_id] = agent

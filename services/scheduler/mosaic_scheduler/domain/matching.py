@@ -37,9 +37,5 @@ def why_no_agent(agents: Iterable[Agent], demand: Demand) -> Reason | None:
         return Reason.of(ReasonCode.WORKER_ABSENT, worker=demand.worker)
     if not usable:
         return Reason.of(ReasonCode.WORKER_AWAY, worker=demand.worker, agents=known)
-    missing = min(
-        (demand.capabilities - agent.capabilities for agent in usable), key=lambda m: (len(m), sorted(m))
-    )
-    return Reason.of(
-        ReasonCode.CAPABILITY_MISSING, worker=demand.worker, capabilities=", ".join(sorted(missing))
-    )
+    missing = min((demand.capabilities - agent.capabilities for agent in usable), key=lambda m: (len(m), sorted(m)))
+    return Reason.of(ReasonCode.CAPABILITY_MISSING, worker=demand.worker, capabilities=", ".join(sorted(missing)))

@@ -22,6 +22,7 @@ from mosaic_scheduler.domain.changes import (
     TeamIs,
     UsageFolded,
 )
+from mosaic_scheduler.domain.fairness import Turns
 from mosaic_scheduler.domain.fleet import Fleet
 from mosaic_scheduler.domain.line import WaitingLine
 from mosaic_scheduler.domain.plan import Expiry, Plan
@@ -70,6 +71,10 @@ class Planner:
         self._fleet.forget_old_frees()
         this_round = Round(self._fleet, self._ledger, self._line, self._usage, self._settings, now)
         return this_round.decide(self._expiries(now))
+
+    def turns(self, now: datetime) -> Turns:
+        """Return how teams and users stand in line as of *now*."""
+        return Turns(self._ledger, self._usage, self._settings, self._fleet.capacity, now)
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Take note of *changes*, in order."""

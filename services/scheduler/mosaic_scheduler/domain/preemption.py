@@ -66,9 +66,7 @@ class Evictions:
         ]
         return min(found, key=_total_cost, default=None)
 
-    def _promising_nodes(
-        self, run: QueuedRun, taken: Collection[NodeId]
-    ) -> list[tuple[NodeId, list[Victim]]]:
+    def _promising_nodes(self, run: QueuedRun, taken: Collection[NodeId]) -> list[tuple[NodeId, list[Victim]]]:
         claim = (run.team, run.priority)
         if claim not in self._by_claim:
             self._by_claim[claim] = self._victims_by_node(run.team, run.priority)
@@ -103,9 +101,7 @@ class Evictions:
         cost = (owned, int(not attempt.borrowed), int(attempt.priority), lost, attempt.run_id)
         return Victim(attempt, cause, lost, cost)
 
-    def _on_node(
-        self, node_id: NodeId, victims: list[Victim], run: QueuedRun, demand: Demand
-    ) -> Eviction | None:
+    def _on_node(self, node_id: NodeId, victims: list[Victim], run: QueuedRun, demand: Demand) -> Eviction | None:
         """Let victims go one by one until the run fits, then keep those who need not have gone."""
         space = self._fleet.spaces.get(node_id)
         if space is None or not could_ever_fit(space, demand):
@@ -120,9 +116,7 @@ class Evictions:
             return None
         return Eviction(space, tuple(chosen))
 
-    def _fewest(
-        self, space: NodeSpace, victims: list[Victim], run: QueuedRun, demand: Demand
-    ) -> list[Victim] | None:
+    def _fewest(self, space: NodeSpace, victims: list[Victim], run: QueuedRun, demand: Demand) -> list[Victim] | None:
         gone: list[Victim] = []
         for victim in victims:
             if fits(space, demand):
@@ -155,8 +149,7 @@ class Evictions:
         given = [self._fleet.holding_of(v.attempt.run_id).amount for v in gone if v.attempt.team == team]
         holds = self._fleet.holding_of(victim.attempt.run_id).amount
         return any(
-            holds[r] and self._ledger.overdraft(team, r, -sum(amount[r] for amount in given)) > 0
-            for r in RESOURCES
+            holds[r] and self._ledger.overdraft(team, r, -sum(amount[r] for amount in given)) > 0 for r in RESOURCES
         )
 
     def _is_within_quota(self, run: QueuedRun, demand: Demand, gone: list[RunningAttempt]) -> bool:

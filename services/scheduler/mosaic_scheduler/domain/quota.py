@@ -145,9 +145,7 @@ class Ledger:
                     )
         return None
 
-    def _why_not_borrow_one(
-        self, team: TeamName, resource: int, extra: int, resumable: bool
-    ) -> Reason | None:
+    def _why_not_borrow_one(self, team: TeamName, resource: int, extra: int, resumable: bool) -> Reason | None:
         limit = self.teams[team].borrowing_limit_gpus if resource == GPU else None
         if limit is not None and self.overdraft(team, resource, extra) > limit * UNITS[GPU]:
             return Reason.of(ReasonCode.BORROWING_LIMIT, **self._position(team, resource), limit=limit)
@@ -191,9 +189,7 @@ class Ledger:
 
 def _exact_quota(team: Team) -> tuple[int | None, ...]:
     limits: Iterable[float | None] = (team.quota.gpus, team.quota.cpus, team.quota.memory_mb)
-    return tuple(
-        None if limit is None else int(limit * unit) for limit, unit in zip(limits, UNITS, strict=True)
-    )
+    return tuple(None if limit is None else int(limit * unit) for limit, unit in zip(limits, UNITS, strict=True))
 
 
 def _book(account: Account, amount: Amount, sign: int) -> None:

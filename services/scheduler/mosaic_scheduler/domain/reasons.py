@@ -44,20 +44,14 @@ SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
         ReasonCode.WORKER_AWAY: "all {agents} agents of worker {worker} are unhealthy or draining",
         ReasonCode.CAPABILITY_MISSING: "no agent of worker {worker} can {capabilities}",
         ReasonCode.TOO_BIG: "needs {need:g} {resource} on one node; the largest with {worker} has {most:g}",
-        ReasonCode.NODES_FULL: (
-            "needs {need:g} {resource} on one node{beside}; the most free on any is {most:g}"
-        ),
+        ReasonCode.NODES_FULL: ("needs {need:g} {resource} on one node{beside}; the most free on any is {most:g}"),
         ReasonCode.GPU_MEMORY_FULL: "needs {need:g} MB of memory on a GPU; none with room has that much free",
         ReasonCode.SLOTS_FULL: "all agents of worker {worker} with room execute as many attempts as they may",
         ReasonCode.HELD_BACK: "the room for it is held back on {nodes} nodes for runs that waited longer",
         ReasonCode.RESERVED: "node {node} is held back for it, {when}",
         ReasonCode.MAKING_ROOM: "{leaving} attempts are leaving node {node} to make room for it",
-        ReasonCode.LENT_OUT: (
-            "team {team} uses {used:g} of {quota:g} {resource}, {lent:g} lent to team {borrower}"
-        ),
-        ReasonCode.QUOTA_USED: (
-            "team {team} uses {used:g} of {quota:g} {resource}, and others can lend {lendable:g}"
-        ),
+        ReasonCode.LENT_OUT: ("team {team} uses {used:g} of {quota:g} {resource}, {lent:g} lent to team {borrower}"),
+        ReasonCode.QUOTA_USED: ("team {team} uses {used:g} of {quota:g} {resource}, and others can lend {lendable:g}"),
         ReasonCode.BORROWING_LIMIT: (
             "team {team} uses {used:g} of {quota:g} {resource} and may borrow {limit:g} at most"
         ),

@@ -65,9 +65,7 @@ class Hold:
 
 def most_free_first(fleet: Fleet) -> list[NodeSpace]:
     """Return the open nodes, those that need least to become free first."""
-    return sorted(
-        fleet.with_gpu_room(), key=lambda space: (-space.whole_free, -space.cpu_free, space.node_id)
-    )
+    return sorted(fleet.with_gpu_room(), key=lambda space: (-space.whole_free, -space.cpu_free, space.node_id))
 
 
 def choose_node(

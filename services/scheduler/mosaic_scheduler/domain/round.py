@@ -119,14 +119,16 @@ class Round:
 
     def _why_not_borrow(self, group: Group) -> Reason | None:
         amount = group.demand.amount
-        if self._would_borrow[group]:
+        claimed = self._would_borrow[group]
+        if claimed:
             self._charge(group.team, group.user, amount, -1)
             self._would_borrow[group] = False
         recallable = group.resumable or not self._settings.lend_only_to_resumable
         refusal = self._ledger.why_not_borrow(group.team, amount, resumable=recallable)
         if refusal is not None:
             self._note_passed(group, group.team)
-            self._make_room(group)
+            if not self._make_room(group) and claimed:
+                self._charge(group.team, group.user, amount, 1)
         return refusal
 
     def _claim_quota(self, group: Group) -> bool:
@@ -158,9 +160,7 @@ class Round:
         )
 
     def _ends_by(self, run: QueuedRun) -> datetime | None:
-        limits = [
-            limit for limit in (run.max_wall, self._ledger.teams[run.team].max_wall) if limit is not None
-        ]
+        limits = [limit for limit in (run.max_wall, self._ledger.teams[run.team].max_wall) if limit is not None]
         return self._now + min(limits) if limits else None
 
     def _no_room(self, group: Group, standing: Standing) -> Reason:
@@ -224,9 +224,7 @@ class Round:
         if reserved is not None:
             space, free_by = reserved
             self._reservations.append(Reservation(run.run_id, space.node_id, free_by))
-            when = (
-                f"free by {free_by:%Y-%m-%d %H:%M:%S} UTC" if free_by else "as soon as what runs there ends"
-            )
+            when = f"free by {free_by:%Y-%m-%d %H:%M:%S} UTC" if free_by else "as soon as what runs there ends"
             self._exceptions[run.run_id] = Reason.of(ReasonCode.RESERVED, node=space.node_id, when=when)
 
     def _borrowers(self) -> list[dict[TeamName, dict[UserName, list[Group]]]]:
