@@ -46,9 +46,7 @@ class WorkerCLI:
         parser = argparse.ArgumentParser(
             prog=prog, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
         )
-        parser.add_argument(
-            "--config", type=Path, required=True, help="configuration file (JSON), direct or nested"
-        )
+        parser.add_argument("--config", type=Path, required=True, help="configuration file (JSON), direct or nested")
         parser.add_argument("-v", "--verbose", action="store_true", help="log debug messages to stderr")
         parser.add_argument("--dry-run", action="store_true", help="check the configuration, train nothing")
         parser.add_argument("--worker-id", help="name of this worker among several of one run")
@@ -125,9 +123,7 @@ def _parser_for(runtime_class: Callable[..., Any]) -> argparse.ArgumentParser:
     parser.allow_abbrev = False
     parser.add_argument("--emit-summary", action="store_true", help="print the summary as JSON at the end")
     if hasattr(runtime_class, "run_interactive"):
-        parser.add_argument(
-            "--interactive", action="store_true", help="take commands from stdin instead of training"
-        )
+        parser.add_argument("--interactive", action="store_true", help="take commands from stdin instead of training")
     return parser
 
 
@@ -172,9 +168,7 @@ def _build(
     runtime_class: Callable[..., Any], config: Any, emitter: TelemetryEmitter, options: argparse.Namespace
 ) -> Any:
     offered = {"emitter": emitter, "dry_run": options.dry_run}
-    runtime = runtime_class(
-        config, **{name: value for name, value in offered.items() if _takes(runtime_class, name)}
-    )
+    runtime = runtime_class(config, **{name: value for name, value in offered.items() if _takes(runtime_class, name)})
     if getattr(options, "interactive", False):
         runtime.run = runtime.run_interactive
     return runtime

@@ -44,6 +44,10 @@ class ConfigTypeInvalid(ConfigInvalid, TypeError):
 class ConfigKeyMissing(ConfigInvalid, KeyError):
     """The configuration lacks a field."""
 
+    def __str__(self) -> str:
+        # A KeyError would show the text in quotes, with its newlines escaped.
+        return str(self.args[0])
+
 
 class ConfigNotJson(ConfigInvalid, json.JSONDecodeError):
     """The configuration file is not JSON."""
@@ -87,9 +91,7 @@ def load_worker_config_from_file(path: Path, config_class: type[ConfigT]) -> Con
     return _build(data, config_class, str(path), ())
 
 
-def load_strictly(
-    path: Path, config_class: type[ConfigT], overrides: Mapping[str, Any] | None = None
-) -> ConfigT:
+def load_strictly(path: Path, config_class: type[ConfigT], overrides: Mapping[str, Any] | None = None) -> ConfigT:
     """Read the configuration at *path* and refuse what its schema refuses, unknown fields too.
 
     Fields that launchers add (`LAUNCHER_FIELDS`) are always allowed. *overrides* replace fields of
@@ -127,9 +129,7 @@ def _nesting_faults(data: Mapping[str, Any], known: Mapping[str, Any]) -> list[s
         return []
     if "worker" not in data["metadata"]:
         return ["metadata.worker is missing: the nested form is {'metadata': {'worker': {'config': {...}}}}"]
-    return [
-        "metadata.worker.config is missing: the nested form is {'metadata': {'worker': {'config': {...}}}}"
-    ]
+    return ["metadata.worker.config is missing: the nested form is {'metadata': {'worker': {'config': {...}}}}"]
 
 
 def _read_json(path: Path) -> Any:
@@ -142,16 +142,12 @@ def _read_json(path: Path) -> Any:
     except json.JSONDecodeError as error:
         raise ConfigNotJson(str(path), error) from error
     except UnicodeDecodeError as error:
-        raise ConfigInvalid(
-            str(path), [f"is not UTF-8 text: {error.reason} at byte {error.start}"]
-        ) from error
+        raise ConfigInvalid(str(path), [f"is not UTF-8 text: {error.reason} at byte {error.start}"]) from error
     except RecursionError as error:
         raise ConfigInvalid(str(path), ["is nested too deeply"]) from error
 
 
-def _build(
-    data: dict[str, Any], config_class: type[ConfigT], source: str, faults: list[str] | tuple[()]
-) -> ConfigT:
+def _build(data: dict[str, Any], config_class: type[ConfigT], source: str, faults: list[str] | tuple[()]) -> ConfigT:
     from_dict = getattr(config_class, "from_dict", None)
     if from_dict is None:
         raise ConfigClassInvalid(source, [f"{config_class.__name__} must implement from_dict() class method"])

@@ -75,9 +75,7 @@ class WorkerDiscovery:
 
     def filter_by_env_family(self, env_family: str) -> list[DiscoveredWorker]:
         """Return the workers that can use environments of *env_family*."""
-        return [
-            worker for worker in self.discover_all() if worker.capabilities.supports_env_family(env_family)
-        ]
+        return [worker for worker in self.discover_all() if worker.capabilities.supports_env_family(env_family)]
 
     def clear_cache(self) -> None:
         """Forget what was found; the next question looks again."""
@@ -127,9 +125,7 @@ def _checked_answer(name: str, answer: Any) -> tuple[WorkerMetadata, WorkerCapab
     if not isinstance(metadata, WorkerMetadata):
         raise WorkerBroken(name, f"first of the pair must be WorkerMetadata, is {type(metadata).__name__}")
     if not isinstance(capabilities, WorkerCapabilities):
-        raise WorkerBroken(
-            name, f"second of the pair must be WorkerCapabilities, is {type(capabilities).__name__}"
-        )
+        raise WorkerBroken(name, f"second of the pair must be WorkerCapabilities, is {type(capabilities).__name__}")
     return metadata, capabilities
 
 

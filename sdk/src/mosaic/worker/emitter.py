@@ -66,9 +66,7 @@ class TelemetryEmitter:
     what a payload holds or because nobody reads the lines any more.
     """
 
-    def __init__(
-        self, run_id: str, *, sink: TextIO | None = None, logger: logging.Logger | None = None
-    ) -> None:
+    def __init__(self, run_id: str, *, sink: TextIO | None = None, logger: logging.Logger | None = None) -> None:
         """Write to *sink*, or to what ``sys.stdout`` is at this moment; nothing is written yet."""
         self._run_id = run_id
         self._logger = logger
@@ -97,9 +95,7 @@ class TelemetryEmitter:
         """Say that all is done; usual keys are episodes, total_reward, duration_seconds and final_metrics."""
         self._lifecycle(LifecycleEventType.RUN_COMPLETED, payload, constant)
 
-    def run_failed(
-        self, payload: dict[str, Any], *, constant: LogConstant | None = None, exc_info: Any = None
-    ) -> None:
+    def run_failed(self, payload: dict[str, Any], *, constant: LogConstant | None = None, exc_info: Any = None) -> None:
         """Say that it could not be done; usual keys are error, error_type, traceback, episode and step."""
         self._lifecycle(LifecycleEventType.RUN_FAILED, payload, constant, exc_info)
 
@@ -107,9 +103,7 @@ class TelemetryEmitter:
         """Say that it was ended early; usual keys are reason, completed_episodes and partial_results."""
         self._lifecycle(LifecycleEventType.RUN_CANCELLED, payload, constant)
 
-    def heartbeat(
-        self, payload: dict[str, Any] | None = None, *, constant: LogConstant | None = None
-    ) -> None:
+    def heartbeat(self, payload: dict[str, Any] | None = None, *, constant: LogConstant | None = None) -> None:
         """Say that the worker is alive; usual keys are episode, step, memory_mb and cpu_percent."""
         self._lifecycle(LifecycleEventType.HEARTBEAT, {} if payload is None else payload, constant)
 
@@ -121,9 +115,7 @@ class TelemetryEmitter:
         """Say what the run went on from; usual keys are checkpoint_path, episode and step."""
         self._lifecycle(LifecycleEventType.CHECKPOINT_LOADED, payload, constant)
 
-    def metric(
-        self, name: str, value: float, step: int, *, unit: str = ENV_STEPS, agent: str | None = None
-    ) -> None:
+    def metric(self, name: str, value: float, step: int, *, unit: str = ENV_STEPS, agent: str | None = None) -> None:
         """Give one point of the series *name* at *step*; the cheapest line there is.
 
         *value* may be any real scalar, also of an array library; NaN and infinities are kept.
@@ -211,9 +203,7 @@ class TelemetryEmitter:
         """Say *text* to the people who read the run's log."""
         self._writer.write(self._line("log", {"text": text, "level": level, "stream": "worker"}))
 
-    def artifact(
-        self, path: str | os.PathLike[str], kind: str, sha256: str | None = None, **extra: Any
-    ) -> None:
+    def artifact(self, path: str | os.PathLike[str], kind: str, sha256: str | None = None, **extra: Any) -> None:
         """Name a file the run has written, relative to its run directory where possible.
 
         Its size is added when it can be seen from here. The file is not read: *sha256* is the

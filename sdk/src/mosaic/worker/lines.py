@@ -243,9 +243,7 @@ def _register_fork_handlers() -> None:
     if _fork_handlers_registered or not hasattr(os, "register_at_fork"):
         return
     _fork_handlers_registered = True
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
-    )
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
 def _before_fork() -> None:

@@ -28,6 +28,10 @@ class ManifestInvalid(BadInput, ValueError):
 class ManifestFieldMissing(ManifestInvalid, KeyError):
     """A manifest lacks what every manifest must have."""
 
+    def __str__(self) -> str:
+        # A KeyError would show the text in quotes, with its newlines escaped.
+        return str(self.args[0])
+
 
 @dataclass(frozen=True)
 class TensorBoardMetadata:

@@ -69,9 +69,7 @@ def _plain_container(value: Any, depth: int) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item, depth + 1) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted(
-            (plain(item, depth + 1) for item in value), key=lambda item: (str(type(item)), str(item))
-        )
+        return sorted((plain(item, depth + 1) for item in value), key=lambda item: (str(type(item)), str(item)))
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).decode("utf-8", "backslashreplace")
     return _plain_object(value, depth)
@@ -86,10 +84,7 @@ def _plain_object(value: Any, depth: int) -> Any:
         if isinstance(value, PathLike):
             return plain(fspath(value), depth + 1)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {
-                field.name: plain(getattr(value, field.name), depth + 1)
-                for field in dataclasses.fields(value)
-            }
+            return {field.name: plain(getattr(value, field.name), depth + 1) for field in dataclasses.fields(value)}
         return _plain_foreign(value, depth)
     except Exception:
         return f"<unprintable {type(value).__name__}>"

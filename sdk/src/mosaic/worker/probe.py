@@ -104,8 +104,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 def describe_environment() -> dict[str, Any]:
     """Return the document that this module prints when run."""
     workers = [
-        asdict(_describe(entry_point))
-        for entry_point in sorted(installed_entry_points(), key=lambda ep: ep.name)
+        asdict(_describe(entry_point)) for entry_point in sorted(installed_entry_points(), key=lambda ep: ep.name)
     ]
     return {
         "mosaic_probe": PROBE_VERSION,

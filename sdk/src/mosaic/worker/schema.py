@@ -202,9 +202,7 @@ def _attributes_section(owner: type) -> dict[str, str]:
     """Read a Google style ``Attributes:`` or ``Args:`` section."""
     lines = inspect.cleandoc(vars(owner).get("__doc__") or "").splitlines()
     starts = [
-        number
-        for number, line in enumerate(lines)
-        if re.match(r"(Attributes|Args|Fields|Parameters):\s*$", line)
+        number for number, line in enumerate(lines) if re.match(r"(Attributes|Args|Fields|Parameters):\s*$", line)
     ]
     if not starts:
         return {}
@@ -240,11 +238,7 @@ def _help_in_source(owner: type) -> dict[str, str]:
 
 
 def _string_statement(node: ast.stmt | None) -> str:
-    if (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    ):
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return " ".join(node.value.value.split())
     return ""
 

@@ -138,9 +138,7 @@ class Session:
         sys.stderr.write(f"{error}\n" if is_bad_input else text)
         self._begin()
         if not self._has_said("run_failed"):
-            self.emitter.run_failed(
-                {"error": str(error), "error_type": type(error).__name__, "traceback": text}
-            )
+            self.emitter.run_failed({"error": str(error), "error_type": type(error).__name__, "traceback": text})
         return EXIT_BAD_INPUT if is_bad_input else EXIT_CRASHED
 
     def _finish_exit(self, code: Any) -> int:
