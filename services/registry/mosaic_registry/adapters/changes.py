@@ -1,0 +1,75 @@
+"""Waking those who watch the fleet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import psycopg
+import structlog
+
+from mosaic_registry.adapters.sql_catalog import CHANNEL
+
+log = structlog.get_logger(__name__)
+
+_RETRY_S = 1.0
+#: How long a stop may wait for the listener.
+_LISTEN_S = 0.5
+
+
+class Bell:
+    """Rings for every waiter; a ring between two waits of one waiter is not missed."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._rings = 0
+
+    def ring(self) -> None:
+        """Wake every waiter."""
+        with self._changed:
+            self._rings += 1
+            self._changed.notify_all()
+
+    def rings(self) -> int:
+        """Return how often it rang; what `wait` wants to know."""
+        with self._changed:
+            return self._rings
+
+    def wait(self, after: int) -> int:
+        """Return the number of rings once it is above *after*."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._rings > after)
+            return self._rings
+
+
+class Notifications:
+    """Calls back after each change that any registry made on the same PostgreSQL database."""
+
+    def __init__(self, database_url: str, on_change: Callable[[], None]) -> None:
+        self._url = database_url.replace("postgresql+psycopg://", "postgresql://")
+        self._on_change = on_change
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name="fleet-changes", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop listening."""
+        self._stopping.set()
+        self._thread.join(timeout=5)
+
+    def _listen(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                with psycopg.connect(self._url, autocommit=True) as connection:
+                    connection.execute(f"LISTEN {CHANNEL}".encode())
+                    # One ring now covers what happened before LISTEN took effect.
+                    self._on_change()
+                    while not self._stopping.is_set():
+                        for _ in connection.notifies(timeout=_LISTEN_S, stop_after=1):
+                            self._on_change()
+            except psycopg.Error as error:
+                log.warning("not hearing other registries; trying again", reason=str(error))
+                self._stopping.wait(_RETRY_S)

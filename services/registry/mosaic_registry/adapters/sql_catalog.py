@@ -1,0 +1,164 @@
+"""The catalog in SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine
+
+from mosaic.hosting.database import transaction
+from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic_registry.adapters.rows import (
+    agent_from,
+    agent_row,
+    node_from,
+    node_row,
+    seconds,
+    worker_from,
+    worker_row,
+)
+from mosaic_registry.adapters.tables import agents, fleet_revision, nodes, workers
+from mosaic_registry.domain.catalog import Worker
+from mosaic_registry.domain.fleet import Agent, Node
+from mosaic_registry.ports import Draft, Fleet
+
+#: The channel on which PostgreSQL tells other replicas that the fleet changed.
+CHANNEL = "mosaic_fleet"
+
+
+class SqlDraft:
+    """One open transaction on the catalog."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def worker(self, name: WorkerName) -> Worker | None:
+        """Return that worker."""
+        row = self._one(sa.select(workers).where(workers.c.name == name))
+        return worker_from(row) if row else None
+
+    def node(self, node_id: NodeId) -> Node | None:
+        """Return that node."""
+        row = self._one(sa.select(nodes).where(nodes.c.node_id == node_id))
+        return node_from(row) if row else None
+
+    def agent(self, agent_id: AgentId) -> Agent | None:
+        """Return that agent."""
+        row = self._one(sa.select(agents).where(agents.c.agent_id == agent_id))
+        return agent_from(row) if row else None
+
+    def workers(self) -> Sequence[Worker]:
+        """Return every worker, by name."""
+        return [worker_from(row) for row in self._connection.execute(sa.select(workers).order_by("name"))]
+
+    def nodes(self) -> Sequence[Node]:
+        """Return every node, by id."""
+        return [node_from(row) for row in self._connection.execute(sa.select(nodes).order_by("node_id"))]
+
+    def agents(self) -> Sequence[Agent]:
+        """Return every agent, by id."""
+        return [agent_from(row) for row in self._connection.execute(sa.select(agents).order_by("agent_id"))]
+
+    def put_worker(self, worker: Worker) -> None:
+        """Add or replace."""
+        self._put(workers, worker_row(worker))
+
+    def put_node(self, node: Node) -> None:
+        """Add or replace."""
+        self._put(nodes, node_row(node))
+
+    def put_agent(self, agent: Agent) -> None:
+        """Add or replace."""
+        self._put(agents, agent_row(agent))
+
+    def remove_agent(self, agent_id: AgentId) -> None:
+        """Forget; an unknown one is forgotten already."""
+        self._connection.execute(sa.delete(agents).where(agents.c.agent_id == agent_id))
+
+    def remove_node(self, node_id: NodeId) -> None:
+        """Forget; an unknown one is forgotten already."""
+        self._connection.execute(sa.delete(nodes).where(nodes.c.node_id == node_id))
+
+    def _one(self, query: sa.Select[Any]) -> Any:
+        return self._connection.execute(query).one_or_none()
+
+    def _put(self, table: sa.Table, row: dict[str, Any]) -> None:
+        (key,) = table.primary_key.columns
+        updated = self._connection.execute(sa.update(table).where(key == row[key.name]).values(row))
+        if not updated.rowcount:
+            self._connection.execute(sa.insert(table).values(row))
+
+
+class SqlCatalog:
+    """The catalog over one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        #: Readers take no write lock in SQLite.
+        self._reading = engine.execution_options(read_only=True)
+        self._notifies = engine.dialect.name == "postgresql"
+
+    @contextmanager
+    def change(self) -> Iterator[Draft]:
+        """Open a transaction; changers follow one another, and each leaves the revision one higher."""
+        with transaction(self._engine) as connection:
+            # Updating the revision first takes the lock that makes changers wait for each other.
+            connection.execute(sa.update(fleet_revision).values(number=fleet_revision.c.number + 1))
+            yield SqlDraft(connection)
+            if self._notifies:
+                connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
+
+    def fleet(self) -> Fleet:
+        """Return everything, as of one instant."""
+        with transaction(self._snapshot_engine()) as connection:
+            draft = SqlDraft(connection)
+            revision = connection.execute(sa.select(fleet_revision.c.number)).scalar_one()
+            return Fleet(tuple(draft.nodes()), tuple(draft.agents()), tuple(draft.workers()), revision)
+
+    def revision(self) -> int:
+        """Return the revision alone; cheap."""
+        with transaction(self._reading) as connection:
+            return int(connection.execute(sa.select(fleet_revision.c.number)).scalar_one())
+
+    def agent(self, agent_id: AgentId) -> Agent | None:
+        """Return that agent."""
+        with transaction(self._reading) as connection:
+            return SqlDraft(connection).agent(agent_id)
+
+    def worker(self, name: WorkerName) -> Worker | None:
+        """Return that worker."""
+        with transaction(self._reading) as connection:
+            return SqlDraft(connection).worker(name)
+
+    def worker_names(self) -> Sequence[WorkerName]:
+        """Return every worker's name, sorted."""
+        with transaction(self._reading) as connection:
+            return [WorkerName(name) for name in connection.scalars(sa.select(workers.c.name).order_by("name"))]
+
+    def node(self, node_id: NodeId) -> Node | None:
+        """Return that node."""
+        with transaction(self._reading) as connection:
+            return SqlDraft(connection).node(node_id)
+
+    def touch(self, agent_id: AgentId, session_digest: str, at: datetime) -> bool:
+        """Note that the living agent of this session was heard; the revision stays."""
+        same_session = (agents.c.agent_id == agent_id) & (agents.c.session_digest == session_digest)
+        with transaction(self._engine) as connection:
+            touched = connection.execute(
+                sa.update(agents).where(same_session & agents.c.alive).values(last_heartbeat=seconds(at))
+            )
+        return touched.rowcount == 1
+
+    def overdue(self, heard_before: datetime) -> Sequence[AgentId]:
+        """Return living agents last heard before that time."""
+        late = agents.c.alive & (agents.c.last_heartbeat < seconds(heard_before))
+        with transaction(self._reading) as connection:
+            return [AgentId(agent_id) for agent_id in connection.scalars(sa.select(agents.c.agent_id).where(late))]
+
+    def _snapshot_engine(self) -> Engine:
+        """PostgreSQL's default isolation would let each of several queries see another instant."""
+        return self._reading.execution_options(isolation_level="REPEATABLE READ") if self._notifies else self._reading

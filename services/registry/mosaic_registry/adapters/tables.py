@@ -1,0 +1,54 @@
+"""The registry's tables. Times are seconds since 1970 in UTC, so SQLite and PostgreSQL agree on them."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+workers = sa.Table(
+    "workers",
+    metadata,
+    sa.Column("name", sa.String(128), primary_key=True),
+    sa.Column("version", sa.String(128), nullable=False),
+    sa.Column("resume_grade", sa.String(1), nullable=False),
+    sa.Column("updated_at", sa.Double, nullable=False),
+    #: The rest of what the worker's probe said.
+    sa.Column("description", sa.JSON, nullable=False),
+)
+
+nodes = sa.Table(
+    "nodes",
+    metadata,
+    sa.Column("node_id", sa.String(128), primary_key=True),
+    sa.Column("hostname", sa.String(256), nullable=False),
+    sa.Column("cpus", sa.Integer, nullable=False),
+    sa.Column("memory_mb", sa.BigInteger, nullable=False),
+    sa.Column("gpus", sa.JSON, nullable=False),
+    sa.Column("draining", sa.Boolean, nullable=False),
+)
+
+agents = sa.Table(
+    "agents",
+    metadata,
+    sa.Column("agent_id", sa.String(128), primary_key=True),
+    sa.Column("node_id", sa.String(128), sa.ForeignKey("nodes.node_id"), nullable=False),
+    sa.Column("worker", sa.String(128), nullable=False),
+    sa.Column("worker_version", sa.String(128), nullable=False),
+    sa.Column("slots", sa.Integer, nullable=False),
+    sa.Column("queue", sa.String(300), nullable=False),
+    sa.Column("session_digest", sa.String(64), nullable=False),
+    sa.Column("protocol_version", sa.String(32), nullable=False),
+    sa.Column("last_heartbeat", sa.Double, nullable=False),
+    sa.Column("alive", sa.Boolean, nullable=False),
+    sa.Column("draining", sa.Boolean, nullable=False),
+    sa.Index("agents_by_heartbeat", "alive", "last_heartbeat"),
+)
+
+#: One row: the revision of the fleet. Whoever changes the fleet locks it first.
+fleet_revision = sa.Table(
+    "fleet_revision",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("number", sa.BigInteger, nullable=False),
+)

@@ -1,0 +1,53 @@
+"""Puts the registry together: the one place that knows which adapter stands behind which port."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from sqlalchemy import Engine
+
+from mosaic.hosting.database import migrate, open_engine
+from mosaic_registry.adapters.changes import Bell, Notifications
+from mosaic_registry.adapters.sql_catalog import SqlCatalog
+from mosaic_registry.ports import Catalog, Clock
+from mosaic_registry.settings import Settings
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The registry's parts, connected but not started."""
+
+    engine: Engine
+    catalog: Catalog
+    #: Rings when the fleet may have changed.
+    bell: Bell
+    #: None where only this process changes the catalog.
+    notifications: Notifications | None
+    clock: Clock
+    heartbeat_interval: timedelta
+    heartbeat_timeout: timedelta
+    forget_after: timedelta
+
+
+def utc_now() -> datetime:
+    """Return the time of day, aware."""
+    return datetime.now(timezone.utc)
+
+
+def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
+    """Connect everything and bring the schema up to date."""
+    engine = open_engine(settings.database_url)
+    migrate(engine, "mosaic_registry.adapters.migrations")
+    bell = Bell()
+    shared = engine.dialect.name == "postgresql"
+    return Parts(
+        engine=engine,
+        catalog=SqlCatalog(engine),
+        bell=bell,
+        notifications=Notifications(settings.database_url, bell.ring) if shared else None,
+        clock=clock,
+        heartbeat_interval=timedelta(seconds=settings.heartbeat_interval_s),
+        heartbeat_timeout=timedelta(seconds=settings.heartbeat_timeout_s),
+        forget_after=timedelta(seconds=settings.forget_after_s),
+    )

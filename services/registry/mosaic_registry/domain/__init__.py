@@ -1,0 +1,1 @@
+"""The registry's rules: values and pure functions, no I/O."""

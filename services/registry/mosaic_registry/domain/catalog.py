@@ -1,0 +1,55 @@
+"""Workers as the fleet knows them, and which announcement of one counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from mosaic.ids import WorkerName
+
+#: How faithfully a worker continues from its checkpoints; empty = not yet measured.
+RESUME_GRADES = ("", "A", "B", "C")
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A plug-in as an agent presents it."""
+
+    name: WorkerName
+    version: str
+    description: str = ""
+    upstream_library: str = ""
+    upstream_version: str = ""
+    #: What the worker's probe printed, kept as it came.
+    metadata_json: str = "{}"
+    capabilities_json: str = "{}"
+    config_schema_json: str = "{}"
+    image: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    resume_grade: str = ""
+    updated_at: datetime | None = None
+    #: Arguments after the interpreter.
+    launch: tuple[str, ...] = ()
+
+
+def adopt(known: Worker | None, presented: Worker, *, other_versions: Collection[str]) -> Worker:
+    """Return the catalog's entry after an agent *presented* a worker.
+
+    The newest version counts, so that old agents which return during an upgrade do not undo it.
+    *other_versions* are those of the other living agents: when none of them runs the known, newer version
+    any more, the older one counts again (that is how one goes back).
+    A resume grade belongs to a version; the same version keeps it.
+    """
+    if known is None:
+        return presented
+    if _order(presented.version) < _order(known.version) and known.version in other_versions:
+        return known
+    same_version = presented.version == known.version
+    kept = known.resume_grade if same_version else ""
+    return replace(presented, resume_grade=presented.resume_grade or kept)
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))

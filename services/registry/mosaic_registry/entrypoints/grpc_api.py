@@ -1,0 +1,113 @@
+"""The registry over gRPC: parse, call the handler, answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+from prometheus_client import CollectorRegistry, Counter
+
+from mosaic.errors import BadInput
+from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.wire.v1 import registry_pb2 as pb
+from mosaic.wire.v1 import registry_pb2_grpc
+from mosaic_registry import handlers
+from mosaic_registry.bootstrap import Parts
+from mosaic_registry.entrypoints.messages import announcement_from, fleet_to, gpus_from, worker_to
+
+
+class RegistryApi(registry_pb2_grpc.RegistryServicer):
+    """One method per call of ``registry.proto``; errors become statuses in the server's interceptor."""
+
+    def __init__(self, parts: Parts, metrics: CollectorRegistry) -> None:
+        self._parts = parts
+        self._catalog = parts.catalog
+        self._stopping = False
+        self._heartbeats = Counter("mosaic_registry_heartbeats", "Heartbeats accepted.", registry=metrics)
+        self._registrations = Counter("mosaic_registry_registrations", "Agents registered.", registry=metrics)
+
+    def RegisterWorker(self, request: pb.RegisterWorkerRequest, context: Any) -> pb.RegisterWorkerResponse:
+        """Take an agent into the fleet."""
+        welcome = handlers.register(announcement_from(request), catalog=self._catalog, now=self._parts.clock())
+        self._parts.bell.ring()
+        self._registrations.inc()
+        return pb.RegisterWorkerResponse(
+            accepted_version=welcome.accepted_version,
+            session_token=welcome.session_token,
+            heartbeat_interval_s=self._parts.heartbeat_interval.total_seconds(),
+        )
+
+    def Heartbeat(self, request: pb.HeartbeatRequest, context: Any) -> pb.HeartbeatResponse:
+        """Note that an agent lives."""
+        answer = handlers.heartbeat(
+            AgentId(request.agent_id),
+            request.session_token,
+            gpus_from(request.gpus),
+            catalog=self._catalog,
+            now=self._parts.clock(),
+        )
+        if answer.changed_fleet:
+            self._parts.bell.ring()
+        self._heartbeats.inc()
+        return pb.HeartbeatResponse(draining=answer.draining)
+
+    def Leave(self, request: pb.LeaveRequest, context: Any) -> pb.LeaveResponse:
+        """Forget an agent that ends on purpose."""
+        handlers.leave(AgentId(request.agent_id), request.session_token, catalog=self._catalog)
+        self._parts.bell.ring()
+        return pb.LeaveResponse()
+
+    def ListWorkers(self, request: pb.ListWorkersRequest, context: Any) -> pb.ListWorkersResponse:
+        """Return every worker."""
+        return pb.ListWorkersResponse(workers=[worker_to(worker) for worker in self._catalog.fleet().workers])
+
+    def DescribeWorker(self, request: pb.DescribeWorkerRequest, context: Any) -> pb.Worker:
+        """Return one worker."""
+        return worker_to(handlers.describe_worker(WorkerName(request.name), catalog=self._catalog))
+
+    def GetFleet(self, request: pb.GetFleetRequest, context: Any) -> pb.Fleet:
+        """Return the whole fleet."""
+        return fleet_to(self._catalog.fleet())
+
+    def WatchFleet(self, request: pb.WatchFleetRequest, context: Any) -> Iterator[pb.Fleet]:
+        """Send the fleet now and after every change, until the caller or the registry ends."""
+        bell = self._parts.bell
+        context.add_callback(bell.ring)
+        sent = -1
+        while context.is_active() and not self._stopping:
+            heard = bell.rings()
+            fleet = self._catalog.fleet()
+            if fleet.revision != sent:
+                sent = fleet.revision
+                yield fleet_to(fleet)
+            bell.wait(after=heard)
+
+    def Drain(self, request: pb.DrainRequest, context: Any) -> pb.DrainResponse:
+        """Take a node or an agent out of planning, or back in."""
+        match request.WhichOneof("target"):
+            case "node_id":
+                handlers.drain_node(NodeId(request.node_id), request.draining, catalog=self._catalog)
+            case "agent_id":
+                handlers.drain_agent(AgentId(request.agent_id), request.draining, catalog=self._catalog)
+            case _:
+                raise BadInput("drain", ["name a node or an agent"])
+        self._parts.bell.ring()
+        return pb.DrainResponse()
+
+    def GradeResume(self, request: pb.GradeResumeRequest, context: Any) -> pb.Worker:
+        """Record a worker's resume grade."""
+        worker = handlers.grade_resume(
+            WorkerName(request.name), request.grade, catalog=self._catalog, now=self._parts.clock()
+        )
+        self._parts.bell.ring()
+        return worker_to(worker)
+
+    def end_streams(self) -> None:
+        """Let every watcher's call end."""
+        self._stopping = True
+        self._parts.bell.ring()
+
+    def add_to(self, server: grpc.Server) -> None:
+        """Serve these calls on *server*."""
+        registry_pb2_grpc.add_RegistryServicer_to_server(self, server)

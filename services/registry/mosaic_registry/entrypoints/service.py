@@ -1,0 +1,52 @@
+"""The whole registry as one part of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+from prometheus_client import CollectorRegistry
+
+from mosaic.hosting.grpc_server import Registration
+from mosaic.hosting.health import Probe
+from mosaic_registry.bootstrap import build, utc_now
+from mosaic_registry.entrypoints.grpc_api import RegistryApi
+from mosaic_registry.entrypoints.sweeper import Sweeper
+from mosaic_registry.ports import Clock
+from mosaic_registry.settings import Settings
+
+
+class RegistryService:
+    """Serves the registry's calls and watches deadlines, alone or beside other services."""
+
+    def __init__(self, settings: Settings, *, metrics: CollectorRegistry, clock: Clock = utc_now) -> None:
+        self._parts = build(settings, clock=clock)
+        self._api = RegistryApi(self._parts, metrics)
+        self._sweeper = Sweeper(self._parts, metrics)
+
+    def registration(self) -> Registration:
+        """Return its gRPC service."""
+        return Registration("mosaic.wire.v1.Registry", self._api.add_to)
+
+    def probes(self) -> Mapping[str, Probe]:
+        """Return what its readiness depends on."""
+        return {"database": self._database_fault}
+
+    def start(self) -> None:
+        """Watch deadlines and hear of other replicas' changes."""
+        if self._parts.notifications:
+            self._parts.notifications.start()
+        self._sweeper.start()
+
+    def stop(self) -> None:
+        """End the streams and threads, and let go of the database."""
+        self._api.end_streams()
+        self._sweeper.stop()
+        if self._parts.notifications:
+            self._parts.notifications.stop()
+        self._parts.engine.dispose()
+
+    def _database_fault(self) -> str | None:
+        with self._parts.engine.connect() as connection:
+            connection.execute(sa.text("SELECT 1"))
+        return None

@@ -1,0 +1,61 @@
+"""The thread that notices agents which no longer call."""
+
+from __future__ import annotations
+
+import threading
+
+import structlog
+from prometheus_client import CollectorRegistry, Gauge
+
+from mosaic.errors import DatabaseUnavailable
+from mosaic_registry import handlers
+from mosaic_registry.bootstrap import Parts
+
+log = structlog.get_logger(__name__)
+
+
+class Sweeper:
+    """Counts agents as dead when their deadline passes.
+
+    While the registry was down nobody could call, so a fresh one waits for one whole timeout first.
+    """
+
+    def __init__(self, parts: Parts, metrics: CollectorRegistry) -> None:
+        self._parts = parts
+        self._period_s = min(1.0, parts.heartbeat_timeout.total_seconds() / 4)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
+        self._alive = Gauge("mosaic_registry_agents_alive", "Agents heard in time.", registry=metrics)
+        self._lost = Gauge("mosaic_registry_agents_lost", "Agents not heard in time.", registry=metrics)
+
+    def start(self) -> None:
+        """Begin to sweep."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Sweep no more."""
+        self._stopping.set()
+        self._thread.join(timeout=5)
+
+    def sweep(self) -> None:
+        """Do one round: deaths, then the long dead, then the gauges."""
+        parts, now = self._parts, self._parts.clock()
+        died = handlers.sweep(catalog=parts.catalog, now=now, heartbeat_timeout=parts.heartbeat_timeout)
+        forgotten = handlers.forget_dead(catalog=parts.catalog, now=now, after=parts.forget_after)
+        for agent_id in died:
+            log.warning("agent not heard in time; nothing new is planned on it", agent_id=agent_id)
+        if died or forgotten:
+            parts.bell.ring()
+        fleet = parts.catalog.fleet()
+        alive = sum(agent.alive for agent in fleet.agents)
+        self._alive.set(alive)
+        self._lost.set(len(fleet.agents) - alive)
+
+    def _run(self) -> None:
+        self._stopping.wait(self._parts.heartbeat_timeout.total_seconds())
+        while not self._stopping.is_set():
+            try:
+                self.sweep()
+            except DatabaseUnavailable as error:
+                log.warning("cannot sweep; trying again", reason=str(error))
+            self._stopping.wait(self._period_s)

@@ -1,0 +1,250 @@
+"""What the registry does, one function per request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from mosaic.errors import BadInput, NotFound, SessionRejected, WorkerNotFound, did_you_mean
+from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic_registry.domain import session
+from mosaic_registry.domain.announcement import Announcement, check
+from mosaic_registry.domain.catalog import RESUME_GRADES, Worker, adopt
+from mosaic_registry.domain.fleet import (
+    Agent,
+    Gpu,
+    Node,
+    claimed_elsewhere,
+    conflicts_with_siblings,
+    shared,
+    with_health,
+)
+from mosaic_registry.domain.protocol import negotiate
+from mosaic_registry.ports import Catalog, Draft
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """What a registered agent gets: the version to speak and the token to show."""
+
+    accepted_version: str
+    session_token: str
+
+
+@dataclass(frozen=True)
+class HeartbeatAnswer:
+    """What the agent is told, and whether anybody else must hear."""
+
+    draining: bool
+    #: It came back from the dead, or a GPU's health turned.
+    changed_fleet: bool
+
+
+def register(announcement: Announcement, *, catalog: Catalog, now: datetime) -> Welcome:
+    """Take an agent into the fleet; a session it had before ends.
+
+    Raises:
+        BadInput: every fault of the announcement, or every way in which it contradicts the fleet.
+        NoCommonProtocol: agent and registry cannot talk.
+
+    """
+    check(announcement)
+    version = negotiate(announcement.protocol_versions)
+    token = session.new_token()
+    with catalog.change() as draft:
+        others = [one for one in draft.agents() if one.alive and one.agent_id != announcement.agent_id]
+        node = _join_node(announcement, draft, others)
+        before = draft.agent(announcement.agent_id)
+        agent = Agent(
+            agent_id=announcement.agent_id,
+            node_id=node.node_id,
+            worker=announcement.worker.name,
+            worker_version=announcement.worker.version,
+            slots=announcement.slots,
+            queue=announcement.queue,
+            session_digest=session.digest_of(token),
+            protocol_version=version,
+            last_heartbeat=now,
+            draining=before.draining if before else False,
+        )
+        draft.put_node(node)
+        draft.put_agent(agent)
+        draft.put_worker(_adopted(announcement.worker, draft, others, now))
+        if before and before.node_id != node.node_id:
+            _drop_empty_node(before.node_id, draft)
+    return Welcome(version, token)
+
+
+def heartbeat(
+    agent_id: AgentId, token: str, gpus: Sequence[Gpu], *, catalog: Catalog, now: datetime
+) -> HeartbeatAnswer:
+    """Note that an agent lives; only what others must hear makes a new revision.
+
+    Raises:
+        SessionRejected: the agent must register again.
+
+    """
+    agent = _authenticated(agent_id, token, catalog)
+    node = catalog.node(agent.node_id)
+    healed = with_health(node, gpus) if node else None
+    changed = not agent.alive or healed != node or not catalog.touch(agent_id, agent.session_digest, now)
+    if changed:
+        _revive(agent, gpus, catalog=catalog, now=now)
+    return HeartbeatAnswer(agent.draining or bool(node and node.draining), changed)
+
+
+def leave(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
+    """Forget an agent that ends on purpose, and its node when nobody else stands on it.
+
+    Raises:
+        SessionRejected: it is not the agent that says so.
+
+    """
+    _authenticated(agent_id, token, catalog)
+    with catalog.change() as draft:
+        agent = draft.agent(agent_id)
+        if agent is not None:
+            draft.remove_agent(agent_id)
+            _drop_empty_node(agent.node_id, draft)
+
+
+def describe_worker(name: WorkerName, *, catalog: Catalog) -> Worker:
+    """Return the worker of that name.
+
+    Raises:
+        WorkerNotFound: with the nearest name that exists.
+
+    """
+    worker = catalog.worker(name)
+    if worker is None:
+        raise WorkerNotFound(name, catalog.worker_names())
+    return worker
+
+
+def grade_resume(name: WorkerName, grade: str, *, catalog: Catalog, now: datetime) -> Worker:
+    """Record how faithfully the worker's present version continues from its checkpoints.
+
+    Raises:
+        BadInput: not a grade.
+        WorkerNotFound: no such worker.
+
+    """
+    if grade not in RESUME_GRADES:
+        raise BadInput("resume grade", [f"{grade!r} is not a grade; it is A, B, C or empty"])
+    with catalog.change() as draft:
+        worker = draft.worker(name)
+        if worker is None:
+            raise WorkerNotFound(name, [known.name for known in draft.workers()])
+        graded = replace(worker, resume_grade=grade, updated_at=now)
+        draft.put_worker(graded)
+    return graded
+
+
+def drain_node(node_id: NodeId, draining: bool, *, catalog: Catalog) -> None:
+    """Take a node out of planning, or back in; what runs there goes on.
+
+    Raises:
+        NotFound: no such node.
+
+    """
+    with catalog.change() as draft:
+        node = draft.node(node_id)
+        if node is None:
+            raise _unknown("node", node_id, [known.node_id for known in draft.nodes()])
+        draft.put_node(replace(node, draining=draining))
+
+
+def drain_agent(agent_id: AgentId, draining: bool, *, catalog: Catalog) -> None:
+    """Take an agent out of planning, or back in; what it runs goes on.
+
+    Raises:
+        NotFound: no such agent.
+
+    """
+    with catalog.change() as draft:
+        agent = draft.agent(agent_id)
+        if agent is None:
+            raise _unknown("agent", agent_id, [known.agent_id for known in draft.agents()])
+        draft.put_agent(replace(agent, draining=draining))
+
+
+def sweep(*, catalog: Catalog, now: datetime, heartbeat_timeout: timedelta) -> list[AgentId]:
+    """Count as dead every agent not heard within its deadline; return those that died now."""
+    overdue = catalog.overdue(now - heartbeat_timeout)
+    if not overdue:
+        return []
+    with catalog.change() as draft:
+        # Asked again inside the transaction: a heartbeat may have come in between.
+        dead = [
+            agent
+            for agent in map(draft.agent, overdue)
+            if agent and agent.alive and agent.last_heartbeat < now - heartbeat_timeout
+        ]
+        for agent in dead:
+            draft.put_agent(replace(agent, alive=False))
+    return [agent.agent_id for agent in dead]
+
+
+def forget_dead(*, catalog: Catalog, now: datetime, after: timedelta) -> list[AgentId]:
+    """Remove agents that have been dead for so long, and nodes nobody stands on any more."""
+    lost = [one for one in catalog.fleet().agents if not one.alive and one.last_heartbeat < now - after]
+    if not lost:
+        return []
+    with catalog.change() as draft:
+        gone = [agent for agent in (draft.agent(one.agent_id) for one in lost) if agent and not agent.alive]
+        for agent in gone:
+            draft.remove_agent(agent.agent_id)
+            _drop_empty_node(agent.node_id, draft)
+    return [agent.agent_id for agent in gone]
+
+
+def _authenticated(agent_id: AgentId, token: str, catalog: Catalog) -> Agent:
+    agent = catalog.agent(agent_id)
+    if agent is None or not session.matches(token, agent.session_digest):
+        raise SessionRejected(agent_id)
+    return agent
+
+
+def _revive(agent: Agent, gpus: Iterable[Gpu], *, catalog: Catalog, now: datetime) -> None:
+    with catalog.change() as draft:
+        current = draft.agent(agent.agent_id)
+        if current is None or current.session_digest != agent.session_digest:
+            raise SessionRejected(agent.agent_id)
+        draft.put_agent(replace(current, alive=True, last_heartbeat=now))
+        node = draft.node(current.node_id)
+        if node is not None:
+            draft.put_node(with_health(node, gpus))
+
+
+def _join_node(announcement: Announcement, draft: Draft, others: Sequence[Agent]) -> Node:
+    node = announcement.node
+    known = draft.node(node.node_id)
+    inhabited = {agent.node_id for agent in others}
+    faults = claimed_elsewhere(node, (one for one in draft.nodes() if one.node_id in inhabited))
+    has_siblings = known is not None and node.node_id in inhabited
+    if known is not None and has_siblings:
+        faults += conflicts_with_siblings(node, known)
+    if faults:
+        raise BadInput(f"announcement of agent {announcement.agent_id!r}", faults)
+    if known is None:
+        return replace(node, draining=False)
+    return shared(node, known) if has_siblings else replace(node, draining=known.draining)
+
+
+def _adopted(presented: Worker, draft: Draft, others: Sequence[Agent], now: datetime) -> Worker:
+    versions = {agent.worker_version for agent in others if agent.worker == presented.name}
+    stamped = replace(presented, updated_at=now)
+    return adopt(draft.worker(presented.name), stamped, other_versions=versions)
+
+
+def _drop_empty_node(node_id: NodeId, draft: Draft) -> None:
+    """Forget a node without agents, unless it drains: the operator's wish outlives a restart."""
+    node = draft.node(node_id)
+    if node and not node.draining and all(agent.node_id != node_id for agent in draft.agents()):
+        draft.remove_node(node_id)
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> NotFound:
+    listing = ", ".join(sorted(known)) or "none"
+    return NotFound(f"there is no {what} {name!r}{did_you_mean(name, known)} (known: {listing})")

@@ -1,0 +1,96 @@
+"""What the registry needs from the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic_registry.domain.catalog import Worker
+from mosaic_registry.domain.fleet import Agent, Node
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Everything the registry knows, as of one revision."""
+
+    nodes: tuple[Node, ...] = ()
+    agents: tuple[Agent, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    revision: int = 0
+
+
+class Draft(Protocol):
+    """Reads and writes that happen together or not at all, under a new revision."""
+
+    def worker(self, name: WorkerName) -> Worker | None:
+        """Return that worker."""
+
+    def node(self, node_id: NodeId) -> Node | None:
+        """Return that node."""
+
+    def agent(self, agent_id: AgentId) -> Agent | None:
+        """Return that agent."""
+
+    def workers(self) -> Sequence[Worker]:
+        """Return every worker, by name."""
+
+    def nodes(self) -> Sequence[Node]:
+        """Return every node, by id."""
+
+    def agents(self) -> Sequence[Agent]:
+        """Return every agent, by id."""
+
+    def put_worker(self, worker: Worker) -> None:
+        """Add or replace."""
+
+    def put_node(self, node: Node) -> None:
+        """Add or replace."""
+
+    def put_agent(self, agent: Agent) -> None:
+        """Add or replace."""
+
+    def remove_agent(self, agent_id: AgentId) -> None:
+        """Forget; an unknown one is forgotten already."""
+
+    def remove_node(self, node_id: NodeId) -> None:
+        """Forget; an unknown one is forgotten already."""
+
+
+class Catalog(Protocol):
+    """The store. Every method raises `DatabaseUnavailable` when the database does not answer."""
+
+    def change(self) -> AbstractContextManager[Draft]:
+        """Open a transaction; changers follow one another, and each leaves the revision one higher."""
+
+    def fleet(self) -> Fleet:
+        """Return everything, as of one instant."""
+
+    def revision(self) -> int:
+        """Return the revision alone; cheap."""
+
+    def agent(self, agent_id: AgentId) -> Agent | None:
+        """Return that agent."""
+
+    def worker(self, name: WorkerName) -> Worker | None:
+        """Return that worker."""
+
+    def worker_names(self) -> Sequence[WorkerName]:
+        """Return every worker's name, sorted."""
+
+    def node(self, node_id: NodeId) -> Node | None:
+        """Return that node."""
+
+    def touch(self, agent_id: AgentId, session_digest: str, at: datetime) -> bool:
+        """Note that the living agent of this session was heard; the revision stays.
+
+        False means that nothing was noted: the agent is gone, counts as dead, or has a newer session.
+        """
+
+    def overdue(self, heard_before: datetime) -> Sequence[AgentId]:
+        """Return living agents last heard before that time."""

@@ -1,0 +1,29 @@
+"""All that can be set from outside, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mosaic.hosting.settings import read_settings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The registry's settings, from variables ``MOSAIC_REGISTRY_*``."""
+
+    database_url: str  #: ``sqlite:///file`` or ``postgresql://...``
+    grpc_address: str = "0.0.0.0:50051"
+    health_address: str = "0.0.0.0:8081"
+    #: How often agents are told to call.
+    heartbeat_interval_s: float = 5.0
+    #: An agent not heard for so long counts as dead.
+    heartbeat_timeout_s: float = 20.0
+    #: A dead agent is shown for so long before it is forgotten.
+    forget_after_s: float = 86_400.0
+    log_level: str = "info"
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Settings:
+        """Build from *env*; every missing or unreadable variable is reported in one error."""
+        return read_settings(cls, "MOSAIC_REGISTRY", env)

@@ -1,0 +1,105 @@
+"""The registry's store, in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from datetime import datetime
+
+from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic_registry.domain.catalog import Worker
+from mosaic_registry.domain.fleet import Agent, Node
+from mosaic_registry.ports import Fleet
+
+
+class InMemoryDraft:
+    """Works on copies, so that an exception leaves the catalog as it was."""
+
+    def __init__(
+        self, workers: dict[WorkerName, Worker], nodes: dict[NodeId, Node], agents: dict[AgentId, Agent]
+    ) -> None:
+        self.worker_by_name, self.node_by_id, self.agent_by_id = copy(workers), copy(nodes), copy(agents)
+
+    def worker(self, name: WorkerName) -> Worker | None:
+        return self.worker_by_name.get(name)
+
+    def node(self, node_id: NodeId) -> Node | None:
+        return self.node_by_id.get(node_id)
+
+    def agent(self, agent_id: AgentId) -> Agent | None:
+        return self.agent_by_id.get(agent_id)
+
+    def workers(self) -> Sequence[Worker]:
+        return [self.worker_by_name[name] for name in sorted(self.worker_by_name)]
+
+    def nodes(self) -> Sequence[Node]:
+        return [self.node_by_id[node_id] for node_id in sorted(self.node_by_id)]
+
+    def agents(self) -> Sequence[Agent]:
+        return [self.agent_by_id[agent_id] for agent_id in sorted(self.agent_by_id)]
+
+    def put_worker(self, worker: Worker) -> None:
+        self.worker_by_name[worker.name] = worker
+
+    def put_node(self, node: Node) -> None:
+        self.node_by_id[node.node_id] = node
+
+    def put_agent(self, agent: Agent) -> None:
+        self.agent_by_id[agent.agent_id] = agent
+
+    def remove_agent(self, agent_id: AgentId) -> None:
+        self.agent_by_id.pop(agent_id, None)
+
+    def remove_node(self, node_id: NodeId) -> None:
+        self.node_by_id.pop(node_id, None)
+
+
+class InMemoryCatalog:
+    """A catalog for tests that are not about the database."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._now = InMemoryDraft({}, {}, {})
+        self._revision = 0
+
+    @contextmanager
+    def change(self) -> Iterator[InMemoryDraft]:
+        with self._lock:
+            draft = InMemoryDraft(self._now.worker_by_name, self._now.node_by_id, self._now.agent_by_id)
+            yield draft
+            self._now = draft
+            self._revision += 1
+
+    def fleet(self) -> Fleet:
+        with self._lock:
+            now = self._now
+            return Fleet(tuple(now.nodes()), tuple(now.agents()), tuple(now.workers()), self._revision)
+
+    def revision(self) -> int:
+        return self._revision
+
+    def agent(self, agent_id: AgentId) -> Agent | None:
+        return self._now.agent(agent_id)
+
+    def worker(self, name: WorkerName) -> Worker | None:
+        return self._now.worker(name)
+
+    def worker_names(self) -> Sequence[WorkerName]:
+        return sorted(self._now.worker_by_name)
+
+    def node(self, node_id: NodeId) -> Node | None:
+        return self._now.node(node_id)
+
+    def touch(self, agent_id: AgentId, session_digest: str, at: datetime) -> bool:
+        with self._lock:
+            agent = self._now.agent(agent_id)
+            if agent is None or not agent.alive or agent.session_digest != session_digest:
+                return False
+            self._now.put_agent(replace(agent, last_heartbeat=at))
+            return True
+
+    def overdue(self, heard_before: datetime) -> Sequence[AgentId]:
+        return [agent.agent_id for agent in self._now.agents() if agent.alive and agent.last_heartbeat < heard_before]

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import pytest
+
+from mosaic.errors import BadInput, SessionRejected, WorkerNotFound
+from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic_registry.domain import session
+from mosaic_registry.domain.protocol import NoCommonProtocol, negotiate
+from mosaic_registry.handlers import describe_worker, heartbeat, leave, register
+from tests.announcements import NOON, a_gpu, a_host, a_worker, an_announcement, seconds
+from tests.fakes.catalog import InMemoryCatalog
+
+
+@pytest.fixture
+def catalog() -> InMemoryCatalog:
+    return InMemoryCatalog()
+
+
+def test_a_registered_agent_stands_in_the_fleet_with_its_node_and_worker(catalog: InMemoryCatalog) -> None:
+    register(an_announcement(), catalog=catalog, now=NOON)
+
+    fleet = catalog.fleet()
+    assert [agent.agent_id for agent in fleet.agents] == ["a1"]
+    assert (a_host(),) == fleet.nodes
+    assert (a_worker(),) == fleet.workers
+
+
+def test_the_token_is_kept_as_a_digest_only(catalog: InMemoryCatalog) -> None:
+    welcome = register(an_announcement(), catalog=catalog, now=NOON)
+
+    (agent,) = catalog.fleet().agents
+    assert session.digest_of(welcome.session_token) == agent.session_digest
+    assert welcome.session_token not in repr(catalog.fleet())
+
+
+def test_every_fault_of_an_announcement_is_listed(catalog: InMemoryCatalog) -> None:
+    broken = an_announcement(
+        "no spaces please",
+        slots=0,
+        queue="",
+        node=a_host(cpus=0, gpus=(a_gpu(), a_gpu())),
+        worker=a_worker(version="", launch=(), metadata_json="[]"),
+    )
+
+    with pytest.raises(BadInput) as caught:
+        register(broken, catalog=catalog, now=NOON)
+
+    assert list(caught.value.faults) == [
+        "agent_id 'no spaces please' is not an id (letters, digits and . _ @ -, at most 128)",
+        "slots is 0; an agent has at least one",
+        "queue is empty; name the queue on which the agent listens",
+        "node.cpus is 0; a node has at least one",
+        "GPU GPU-0 is listed 2 times",
+        "worker.version is empty",
+        "worker.launch is empty; say what follows the interpreter, for example -m mosaic_reference",
+        "worker.metadata_json is not a JSON object",
+    ]
+    assert catalog.fleet().agents == ()
+
+
+def test_the_highest_common_protocol_is_spoken() -> None:
+    offered = ("MOSAIC/2.0", "MOSAIC/1.10", "MOSAIC/1.9")
+
+    assert negotiate(offered, spoken=("MOSAIC/1.9", "MOSAIC/1.10")) == "MOSAIC/1.10"
+
+
+def test_a_refused_protocol_names_both_lists() -> None:
+    with pytest.raises(NoCommonProtocol, match=r"agent speaks MOSAIC/9\.0.*registry speaks MOSAIC/1\.0"):
+        negotiate(["MOSAIC/9.0"])
+
+
+def test_registering_again_ends_the_former_session(catalog: InMemoryCatalog) -> None:
+    old = register(an_announcement(), catalog=catalog, now=NOON)
+
+    new = register(an_announcement(), catalog=catalog, now=NOON)
+
+    with pytest.raises(SessionRejected, match="must register again"):
+        heartbeat(AgentId("a1"), old.session_token, (), catalog=catalog, now=NOON)
+    heartbeat(AgentId("a1"), new.session_token, (), catalog=catalog, now=NOON)
+
+
+def test_only_the_agent_itself_can_leave(catalog: InMemoryCatalog) -> None:
+    register(an_announcement(), catalog=catalog, now=NOON)
+
+    with pytest.raises(SessionRejected):
+        leave(AgentId("a1"), "a guess", catalog=catalog)
+
+    assert len(catalog.fleet().agents) == 1
+
+
+def test_the_last_agent_that_leaves_takes_its_node_along(catalog: InMemoryCatalog) -> None:
+    first = register(an_announcement("a1"), catalog=catalog, now=NOON)
+    second = register(an_announcement("a2"), catalog=catalog, now=NOON)
+
+    leave(AgentId("a1"), first.session_token, catalog=catalog)
+    assert catalog.node(NodeId("n1")) is not None
+
+    leave(AgentId("a2"), second.session_token, catalog=catalog)
+    assert catalog.node(NodeId("n1")) is None
+
+
+def test_two_agents_of_one_host_share_its_node(catalog: InMemoryCatalog) -> None:
+    cards = (a_gpu("GPU-0"), a_gpu("GPU-1"))
+    register(an_announcement("a1", node=a_host(gpus=cards)), catalog=catalog, now=NOON)
+
+    register(an_announcement("a2", node=a_host(gpus=cards[::-1], cpus=8)), catalog=catalog, now=NOON)
+
+    (node,) = catalog.fleet().nodes
+    assert {"GPU-0", "GPU-1"} == {gpu.gpu_id for gpu in node.gpus}
+    assert node.cpus == 8
+
+
+def test_agents_of_one_host_must_see_the_same_cards(catalog: InMemoryCatalog) -> None:
+    register(an_announcement("a1", node=a_host(gpus=(a_gpu("GPU-0"), a_gpu("GPU-1")))), catalog=catalog, now=NOON)
+    blind = an_announcement("a2", node=a_host(gpus=(a_gpu("GPU-0", memory_mb=1), a_gpu("GPU-2"))))
+
+    with pytest.raises(BadInput) as caught:
+        register(blind, catalog=catalog, now=NOON)
+
+    assert list(caught.value.faults) == [
+        "node n1: its other agents see GPU GPU-1, this one does not",
+        "node n1: this agent sees GPU GPU-2, its other agents do not",
+        "GPU GPU-0: H100 with 1 MB here, H100 with 80000 MB before",
+    ]
+
+
+def test_a_card_cannot_stand_on_two_living_nodes(catalog: InMemoryCatalog) -> None:
+    register(an_announcement("a1", node=a_host("n1", gpus=(a_gpu(),))), catalog=catalog, now=NOON)
+
+    with pytest.raises(BadInput, match="GPU GPU-0 already belongs to node n1"):
+        register(an_announcement("a2", node=a_host("n2", gpus=(a_gpu(),))), catalog=catalog, now=NOON)
+
+
+def test_an_agent_alone_on_its_node_may_return_with_other_hardware(catalog: InMemoryCatalog) -> None:
+    register(an_announcement(node=a_host(cpus=4)), catalog=catalog, now=NOON)
+
+    register(an_announcement(node=a_host(cpus=8, gpus=(a_gpu(),))), catalog=catalog, now=NOON)
+
+    assert (a_host(cpus=8, gpus=(a_gpu(),)),) == catalog.fleet().nodes
+
+
+def test_an_agent_that_moves_takes_its_old_node_off_the_fleet(catalog: InMemoryCatalog) -> None:
+    register(an_announcement(node=a_host("n1")), catalog=catalog, now=NOON)
+
+    register(an_announcement(node=a_host("n2")), catalog=catalog, now=NOON)
+
+    assert [node.node_id for node in catalog.fleet().nodes] == ["n2"]
+
+
+def test_an_old_agent_that_returns_during_an_upgrade_does_not_undo_it(catalog: InMemoryCatalog) -> None:
+    register(an_announcement("new", worker=a_worker(version="1.10.0")), catalog=catalog, now=NOON)
+
+    register(an_announcement("old", worker=a_worker(version="1.9.0")), catalog=catalog, now=NOON)
+
+    assert describe_worker(WorkerName("cleanrl"), catalog=catalog).version == "1.10.0"
+
+
+def test_a_worker_goes_back_to_an_older_version_once_nobody_runs_the_newer(catalog: InMemoryCatalog) -> None:
+    register(an_announcement("a1", worker=a_worker(version="2.0")), catalog=catalog, now=NOON)
+
+    register(an_announcement("a1", worker=a_worker(version="1.0")), catalog=catalog, now=NOON + seconds(1))
+
+    assert describe_worker(WorkerName("cleanrl"), catalog=catalog).version == "1.0"
+
+
+def test_an_unknown_worker_is_answered_with_the_nearest_name(catalog: InMemoryCatalog) -> None:
+    register(an_announcement(), catalog=catalog, now=NOON)
+
+    with pytest.raises(WorkerNotFound, match="did you mean 'cleanrl'"):
+        describe_worker(WorkerName("cleanlr"), catalog=catalog)
