@@ -1,0 +1,190 @@
+"""The world around the scheduler, in memory: a fleet, a bell that remembers, a clock that is told."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from mosaic.errors import BrokerUnavailable
+from mosaic.events.sealed import RunSealed
+from mosaic.hosting.database import migrate, open_engine
+from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
+from mosaic_scheduler.adapters.sql_runs import SqlRuns
+from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, RunSpec
+from mosaic_scheduler.domain.run import ResumeGrade
+from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
+from mosaic_scheduler.handlers import claims, commands, submit
+from mosaic_scheduler.handlers.claims import Claimed, Held, Report
+from mosaic_scheduler.handlers.rounds import Rounds, RoundSettings
+from mosaic_scheduler.handlers.submit import Request
+from mosaic_scheduler.ports import FleetView, WorkerFacts
+
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "run_id": {"type": "string"},
+        "seed": {"type": ["integer", "null"]},
+        "env_id": {"type": "string"},
+        "total_steps": {"type": "integer", "minimum": 1},
+    },
+    "required": ["run_id"],
+    "additionalProperties": False,
+}
+
+
+@dataclass
+class FakeFleet:
+    """A fleet whose view the test sets; asking it again gives the same."""
+
+    current: FleetView = field(default_factory=FleetView)
+
+    def view(self) -> FleetView:
+        return self.current
+
+    def refresh(self) -> FleetView:
+        return self.current
+
+
+@dataclass
+class RecordingBell:
+    """Remembers whom it rang; refuses while `is_broken`."""
+
+    rung: list[tuple[str, str, int]] = field(default_factory=list)
+    is_broken: bool = False
+
+    def ring(self, queue: str, run_id: RunId, attempt: int) -> None:
+        if self.is_broken:
+            raise BrokerUnavailable("the broker is away")
+        self.rung.append((queue, run_id, attempt))
+
+
+@dataclass
+class RecordingSeals:
+    """Remembers what was sealed."""
+
+    sealed: list[RunSealed] = field(default_factory=list)
+
+    def seal(self, ended: RunSealed) -> None:
+        self.sealed.append(ended)
+
+
+@dataclass
+class KnownSecrets:
+    """Secrets by name."""
+
+    values: dict[str, str] = field(default_factory=dict)
+
+    def value(self, name: str) -> str | None:
+        return self.values.get(name)
+
+
+def a_fleet(*, cpus: float = 4, gpus: int = 0, slots: int = 8, token: str = "session") -> FleetView:
+    """Return one node with one agent of the worker ``toy``."""
+    cards = tuple(Gpu(f"gpu-{index}", 16_000) for index in range(gpus))  # type: ignore[arg-type]
+    agent_id = AgentId("agent-1")
+    return FleetView(
+        nodes={"node-1": Node(NodeId("node-1"), cpus, 16_000, cards)},
+        agents={agent_id: Agent(agent_id, NodeId("node-1"), WorkerName("toy"), slots)},
+        queues={agent_id: "runs.toy.agent-1"},
+        sessions={agent_id: hashlib.sha256(token.encode()).hexdigest()},
+        workers={WorkerName("toy"): WorkerFacts(WorkerName("toy"), "1.0", SCHEMA, {"cpu_cores": 1}, ResumeGrade.EXACT)},
+        revision=1,
+    )
+
+
+class Desk:
+    """A scheduler over SQLite without threads: the test says what happens and when."""
+
+    def __init__(self, folder: Path, view: FleetView | None = None) -> None:
+        engine = open_engine(f"sqlite:///{folder}/runs.db")
+        migrate(engine, "mosaic_scheduler.adapters.migrations")
+        self.engine = engine
+        self.now = START
+        self.store = SqlRuns(engine)
+        self.fleet = FakeFleet(view or a_fleet())
+        self.bell = RecordingBell()
+        self.seals = RecordingSeals()
+        self.secrets = KnownSecrets()
+        self.settings = RoundSettings()
+        self.rounds = self.new_rounds()
+
+    def new_rounds(self) -> Rounds:
+        """Return rounds that have seen nothing yet, as after a restart."""
+        rounds = Rounds(
+            store=self.store,
+            fleet=self.fleet,
+            dispatcher=self.bell,
+            seals=self.seals,
+            clock=self.clock,
+            settings=self.settings,
+        )
+        rounds.adopt()
+        return rounds
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def later(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(seconds=seconds)
+
+    def submit(
+        self, config: dict[str, Any] | None = None, *, seeds: tuple[int, ...] = (), key: str = "", **spec: Any
+    ) -> RunEntry:
+        """Submit a run of the worker ``toy``."""
+        spec = {"team": TeamName("default"), "user": UserName("ann"), **spec}
+        request = Request(RunSpec(WorkerName("toy"), config or {}, **spec), seeds=seeds, idempotency_key=key)
+        accepted = submit.submit(request, store=self.store, fleet=self.fleet, secrets=self.secrets, clock=self.clock)
+        return accepted.runs[0]
+
+    def claim(self, run: RunEntry, attempt: int = 1, agent: str = "agent-1") -> Claimed:
+        """Claim an attempt as its agent."""
+        return claims.claim(
+            run.run_id,
+            attempt,
+            AgentId(agent),
+            store=self.store,
+            secrets=self.secrets,
+            clock=self.clock,
+            lease=self.settings.lease,
+        )
+
+    def renew(self, *held: Claimed) -> list[Any]:
+        """Renew leases as the agent."""
+        shown = [Held(each.run.run_id, each.attempt.attempt, each.control_token) for each in held]
+        return claims.renew(AgentId("agent-1"), shown, store=self.store, clock=self.clock, lease=self.settings.lease)
+
+    def report(self, claimed: Claimed, fact: str, **details: Any) -> None:
+        """Report a fact as the agent."""
+        report = Report(claimed.run.run_id, claimed.attempt.attempt, claimed.control_token, fact, **details)
+        claims.report(report, store=self.store, clock=self.clock, retry=self.settings.retry)
+
+    def cancel(self, run: RunEntry) -> RunEntry:
+        """Cancel a run as its owner."""
+        return commands.cancel(
+            run.run_id,
+            actor="user:ann",
+            reason="changed my mind",
+            store=self.store,
+            clock=self.clock,
+            retry=self.settings.retry,
+        )
+
+    def run(self, run: RunEntry) -> RunEntry:
+        """Return the run as it stands now."""
+        with self.store.read() as work:
+            entry = work.run(run.run_id)
+        assert entry is not None
+        return entry
+
+    def attempt(self, run: RunEntry, number: int = 1) -> AttemptEntry:
+        """Return an attempt as it stands now."""
+        with self.store.read() as work:
+            entry = work.attempt(run.run_id, number)
+        assert entry is not None
+        return entry

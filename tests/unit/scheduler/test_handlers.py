@@ -1,0 +1,360 @@
+"""What becomes of a run between submit and seal, told step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mosaic.errors import BadInput, Refused, RunNotFound, SessionRejected, StaleAttempt
+from mosaic.ids import AgentId, TeamName
+from mosaic.lifecycle import AttemptState, RunState
+from mosaic_scheduler.domain.entries import Wish
+from mosaic_scheduler.domain.run import Requirements
+from mosaic_scheduler.domain.snapshot import Team
+from mosaic_scheduler.handlers import claims, commands, queries
+from tests.fakes.scheduler import Desk, a_fleet
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path)
+    yield desk
+    desk.engine.dispose()
+
+
+def test_a_healthy_run_goes_from_queue_to_seal(desk: Desk) -> None:
+    run = desk.submit({"env_id": "CartPole-v1"}, seed=7)
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+    desk.report(claimed, "started")
+    desk.report(claimed, "succeeded", exit_code=0, last_seq=41)
+    desk.rounds.plan()
+
+    assert desk.bell.rung == [("runs.toy.agent-1", run.run_id, 1)]
+    assert RunState.SUCCEEDED is desk.run(run).state
+    (seal,) = desk.seals.sealed
+    assert ("succeeded", 41, run.spec.digest()) == (seal.outcome, seal.attempts[0].last_seq, seal.config_digest)
+
+
+def test_every_fault_of_a_submit_is_said_at_once(desk: Desk) -> None:
+    with pytest.raises(BadInput) as caught:
+        desk.submit(
+            {"env": "x", "total_steps": 0, "run_id": "mine"},
+            requirements=Requirements(cpus=64),
+            secrets={"WANDB_API_KEY": "wandb"},
+        )
+
+    text = str(caught.value)
+    for word in (
+        "run_id is set by the scheduler",
+        "total_steps",
+        "did you mean 'env_id'",
+        "could ever hold",
+        "'wandb'",
+    ):
+        assert word in text
+    with desk.store.read() as work:
+        assert work.active() == []
+
+
+def test_an_unknown_worker_is_answered_with_the_nearest_one(desk: Desk) -> None:
+    with pytest.raises(BadInput, match="did you mean 'toy'"):
+        desk.submit(worker="toyy")
+
+
+def test_the_same_key_gives_the_same_runs_and_another_request_is_refused(desk: Desk) -> None:
+    first = desk.submit({"total_steps": 5}, seeds=(1, 2), key="nightly")
+    again = desk.submit({"total_steps": 5}, seeds=(1, 2), key="nightly")
+
+    assert first.run_id == again.run_id
+    with desk.store.read() as work:
+        assert len(work.active()) == 2
+    with pytest.raises(Refused, match="another request"):
+        desk.submit({"total_steps": 6}, key="nightly")
+
+
+def test_an_attempt_is_claimed_once_and_only_by_its_agent(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+
+    with pytest.raises(StaleAttempt, match="meant for agent agent-1"):
+        desk.claim(run, agent="agent-2")
+    desk.claim(run)
+    with pytest.raises(StaleAttempt, match="already claimed"):
+        desk.claim(run)
+
+
+def test_a_session_token_is_checked(desk: Desk) -> None:
+    claims.check_session(AgentId("agent-1"), "session", fleet=desk.fleet)
+
+    with pytest.raises(SessionRejected):
+        claims.check_session(AgentId("agent-1"), "forged", fleet=desk.fleet)
+
+
+def test_a_report_with_a_foreign_token_changes_nothing(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+    forged = claims.Report(run.run_id, 1, "guess", "succeeded")
+
+    with pytest.raises(StaleAttempt, match="control token"):
+        claims.report(forged, store=desk.store, clock=desk.clock, retry=desk.settings.retry)
+
+    assert AttemptState.CLAIMED is desk.attempt(run).state
+    assert claimed.control_token not in desk.attempt(run).control_digest
+
+
+def test_a_lost_agent_gives_a_new_attempt_from_the_last_checkpoint(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    old = desk.claim(run)
+    desk.report(old, "started")
+    desk.report(old, "checkpoint", checkpoint="checkpoints/100")
+
+    desk.later(desk.settings.lease.total_seconds() + 1)
+    desk.rounds.sweep()
+    desk.later(600)
+    desk.rounds.plan()
+    new = desk.claim(run, attempt=2)
+
+    assert AttemptState.LOST is desk.attempt(run, 1).state
+    assert new.attempt.resumed_from == "checkpoints/100"
+    with pytest.raises(StaleAttempt):
+        desk.report(old, "succeeded")
+    assert [(run.run_id, 1, None)] == [answer for answer in desk.renew(old) if answer[1] == 1]
+
+
+def test_a_renewed_lease_is_not_lost(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+
+    for _ in range(10):
+        desk.later(20)
+        assert [(run.run_id, 1, Wish.CONTINUE)] == desk.renew(claimed)
+        desk.rounds.sweep()
+
+    assert AttemptState.CLAIMED is desk.attempt(run).state
+
+
+def test_a_new_leader_gives_leases_time_before_calling_them_lost(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+    desk.later(3600)
+
+    successor = desk.new_rounds()
+    successor.sweep()
+
+    assert AttemptState.CLAIMED is desk.attempt(run).state
+    assert [(run.run_id, 1, Wish.CONTINUE)] == desk.renew(claimed)
+
+
+def test_a_ring_that_the_broker_did_not_take_leaves_with_the_next_round(desk: Desk) -> None:
+    run = desk.submit()
+    desk.bell.is_broken = True
+    desk.rounds.plan()
+    assert desk.bell.rung == []
+
+    desk.bell.is_broken = False
+    desk.rounds.sweep()
+
+    assert [("runs.toy.agent-1", run.run_id, 1)] == desk.bell.rung
+
+
+def test_an_attempt_that_nobody_claims_is_rung_again(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    desk.later(desk.settings.ring_again.total_seconds() + 1)
+
+    desk.rounds.sweep()
+
+    assert [("runs.toy.agent-1", run.run_id, 1)] * 2 == desk.bell.rung
+
+
+def test_a_crash_is_tried_again_and_a_config_error_is_not(desk: Desk) -> None:
+    crashed, refused = desk.submit(), desk.submit()
+    desk.rounds.plan()
+    desk.report(desk.claim(crashed), "failed", failure_kind="crash", exit_code=1, reason="boom")
+    desk.report(desk.claim(refused), "failed", failure_kind="config_error", exit_code=2, reason="no such env")
+
+    assert RunState.QUEUED is desk.run(crashed).state
+    assert (desk.run(refused).state, desk.run(refused).reason) == (RunState.FAILED, "no such env")
+
+
+def test_the_owner_chooses_how_many_crashes_are_forgiven(desk: Desk) -> None:
+    run = desk.submit(max_retries=0)
+    desk.rounds.plan()
+
+    desk.report(desk.claim(run), "failed", failure_kind="crash", reason="boom")
+
+    assert RunState.FAILED is desk.run(run).state
+
+
+def test_cancelling_a_waiting_run_ends_it_and_seals_it(desk: Desk) -> None:
+    desk.fleet.current = a_fleet(slots=0)
+    run = desk.submit()
+
+    assert RunState.CANCELLED is desk.cancel(run).state
+    desk.rounds.plan()
+
+    assert [seal.outcome for seal in desk.seals.sealed] == ["cancelled"]
+
+
+def test_cancelling_an_unclaimed_attempt_refuses_the_late_claim(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+
+    assert RunState.CANCELLED is desk.cancel(run).state
+    with pytest.raises(StaleAttempt):
+        desk.claim(run)
+
+
+def test_cancelling_a_running_run_asks_its_agent_and_waits_for_its_word(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+    desk.report(claimed, "started")
+
+    assert RunState.STOPPING is desk.cancel(run).state
+    desk.rounds.plan()
+    assert [(run.run_id, 1, Wish.CANCEL)] == desk.renew(claimed)
+    assert len(desk.bell.rung) == 2
+    desk.report(claimed, "cancelled", reason="asked to stop")
+
+    assert RunState.CANCELLED is desk.run(run).state
+
+
+def test_a_run_that_finishes_while_being_cancelled_has_succeeded(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+    desk.cancel(run)
+
+    desk.report(claimed, "succeeded", exit_code=0)
+
+    assert RunState.SUCCEEDED is desk.run(run).state
+
+
+def test_hearing_the_end_twice_changes_nothing(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+
+    desk.report(claimed, "succeeded", exit_code=0, last_seq=3)
+    desk.report(claimed, "succeeded", exit_code=0, last_seq=3)
+    desk.rounds.plan()
+
+    assert len(desk.seals.sealed) == 1
+
+
+def test_pause_and_resume_are_wishes_until_the_agent_says_so(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+    desk.report(claimed, "started")
+
+    commands.pause(run.run_id, store=desk.store, clock=desk.clock)
+    assert [(run.run_id, 1, Wish.PAUSE)] == desk.renew(claimed)
+    desk.report(claimed, "paused")
+    assert RunState.PAUSED is desk.run(run).state
+    commands.resume(run.run_id, store=desk.store, clock=desk.clock)
+    desk.report(claimed, "resumed")
+
+    assert RunState.RUNNING is desk.run(run).state
+    assert [(run.run_id, 1, Wish.CONTINUE)] == desk.renew(claimed)
+
+
+def test_a_run_past_its_time_limit_is_stopped_and_fails(desk: Desk) -> None:
+    run = desk.submit(max_wall=timedelta(seconds=30))
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+    desk.report(claimed, "started")
+    desk.later(20)
+    desk.renew(claimed)
+    desk.later(15)
+    desk.rounds.plan()
+
+    assert [(run.run_id, 1, Wish.EXPIRE)] == desk.renew(claimed)
+    desk.report(claimed, "cancelled")
+
+    assert (desk.run(run).state, desk.run(run).reason_code) == (RunState.FAILED, "time_limit")
+
+
+def test_more_than_the_fleet_holds_waits_with_a_reason(desk: Desk) -> None:
+    desk.fleet.current = a_fleet(cpus=1)
+    first, second = desk.submit(), desk.submit()
+    desk.rounds.plan()
+
+    told = queries.explain_run(
+        desk.run(second), store=desk.store, fleet=desk.fleet, clock=desk.clock, policy=desk.settings.policy
+    )
+
+    assert (desk.run(first).state, desk.run(second).state) == (RunState.ADMITTED, RunState.QUEUED)
+    assert "needs 1 cpus on one node; the most free on any is 0" in told.sentences[0].lower()
+    assert told.queue_position == 1
+
+
+def test_a_dry_run_says_what_would_happen_and_stores_nothing(desk: Desk) -> None:
+    template = desk.submit()
+    desk.cancel(template)
+
+    sentences = queries.predict(
+        queries.Request(template.spec),
+        store=desk.store,
+        fleet=desk.fleet,
+        secrets=desk.secrets,
+        clock=desk.clock,
+        policy=desk.settings.policy,
+    )
+
+    assert sentences[0] == "1 run of worker toy 1.0 would be accepted"
+    assert "it starts now on node node-1" in sentences
+    with desk.store.read() as work:
+        assert work.active() == []
+
+
+def test_a_team_may_only_queue_as_much_as_it_is_allowed(desk: Desk) -> None:
+    with desk.store.write() as work:
+        work.save_team(Team(TeamName("vision"), max_queued=1))
+    desk.submit(team=TeamName("vision"))
+
+    with pytest.raises(Refused, match="2 runs waiting, 1 are allowed"):
+        desk.submit(team=TeamName("vision"))
+    with pytest.raises(BadInput, match="did you mean 'vision'"):
+        desk.submit(team=TeamName("vison"))
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(desk: Desk) -> None:
+    run = desk.submit()
+
+    with desk.store.read() as work:
+        assert run.run_id == commands.find(work, run.run_id[:20].lower()).run_id
+        with pytest.raises(RunNotFound, match="mosaic runs"):
+            commands.find(work, "nothing")
+
+
+def test_the_agent_that_comes_back_learns_of_attempts_that_wait_for_it(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+
+    assert [(run.run_id, 1, Wish.CONTINUE)] == desk.renew()
+
+
+def test_a_retry_is_a_new_run_that_names_the_old_one(desk: Desk) -> None:
+    run = desk.submit({"total_steps": 9}, seed=3)
+    with pytest.raises(Refused, match="only an ended run"):
+        commands.retry_run(
+            run.run_id, actor="ann", store=desk.store, fleet=desk.fleet, secrets=desk.secrets, clock=desk.clock
+        )
+    desk.cancel(run)
+
+    (again,) = commands.retry_run(
+        run.run_id, actor="ann", store=desk.store, fleet=desk.fleet, secrets=desk.secrets, clock=desk.clock
+    ).runs
+
+    assert (run.spec.config, run.spec.seed) == (again.spec.config, again.spec.seed)
+    assert run.run_id == again.spec.labels["retry_of"]
