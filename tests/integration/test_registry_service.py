@@ -178,6 +178,7 @@ def test_readiness_and_metrics_are_served(tmp_path: Path) -> None:
     metrics = CollectorRegistry()
     service = RegistryService(Settings(f"sqlite:///{tmp_path / 'r.db'}"), metrics=metrics)
     health = HealthServer("127.0.0.1:0", service.probes(), metrics)
+    service.start()
     health.start()
 
     with urllib.request.urlopen(f"http://{health.address}/readyz") as ready:
