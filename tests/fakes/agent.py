@@ -142,6 +142,7 @@ class DirectDoorbell:
 
     def __init__(self) -> None:
         self._rings: dict[str, Ring] = {}
+        self.fault: str | None = None
 
     def answer(self, queue: str, ring: Ring) -> None:
         self._rings[queue] = ring

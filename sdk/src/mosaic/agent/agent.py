@@ -45,6 +45,10 @@ _CLAIM_PAUSE_S = 0.2
 class Doorbell(Protocol):
     """Where attempts are announced by their ids."""
 
+    @property
+    def fault(self) -> str | None:
+        """Why no ring is heard at the moment, None when they are."""
+
     def answer(self, queue: str, ring: Ring) -> None:
         """Call *ring* for everything that arrives in *queue*."""
 
@@ -113,9 +117,7 @@ class Agent:
         self._shipped: set[tuple[str, int]] = set()
         self._lock = threading.Lock()
         self._is_stopping = False
-        introduction = Introduction(
-            options.agent_id, options.machine, options.worker, options.slots, options.queue
-        )
+        introduction = Introduction(options.agent_id, options.machine, options.worker, options.slots, options.queue)
         self.membership = Membership(
             registry,
             introduction,
@@ -166,7 +168,11 @@ class Agent:
 
     def faults(self) -> dict[str, str]:
         """Return what does not work at the moment, by part; empty means ready."""
-        parts = {"registry": self.membership.fault, "telemetry": self._shipper.fault}
+        parts = {
+            "registry": self.membership.fault,
+            "telemetry": self._shipper.fault,
+            "doorbell": self._doorbell.fault,
+        }
         return {name: fault for name, fault in parts.items() if fault is not None}
 
     def running(self) -> int:
@@ -176,7 +182,7 @@ class Agent:
     def _surroundings(self) -> Surroundings:
         return Surroundings(
             agent_id=self._options.agent_id,
-            node_id=self._options.machine.node_id,
+            machine=self._options.machine,
             worker=self._options.worker,
             runs_root=self._options.runs_root,
             environment=self._options.environment,

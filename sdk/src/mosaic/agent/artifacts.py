@@ -46,9 +46,7 @@ def kind_of(path: str) -> str:
     return "log" if kind == "file" and (pure.parts[0] == "logs" or pure.suffix == ".log") else kind
 
 
-def find_artifacts(
-    directory: Path, *, budget_s: float = HASHING_BUDGET_S, most: int = MOST_FILES
-) -> list[Artifact]:
+def find_artifacts(directory: Path, *, budget_s: float = HASHING_BUDGET_S, most: int = MOST_FILES) -> list[Artifact]:
     """Return the files below *directory*, newest first hashed, sorted by path.
 
     A file that vanishes or cannot be read meanwhile is left out. Links are not followed.

@@ -18,7 +18,7 @@ import structlog
 from mosaic.agent.artifacts import Artifact, find_artifacts
 from mosaic.agent.child import Child, Command, new_mark, spawn
 from mosaic.agent.farewell import close_books, compose
-from mosaic.agent.inventory import count_oom_kills
+from mosaic.agent.inventory import Machine, count_oom_kills
 from mosaic.agent.ledger import AttemptHome, Checkpoint, Farewell
 from mosaic.agent.listener import DISK_RETRY_S, Listener
 from mosaic.agent.outcome import Ending, Evidence, Outcome, judge
@@ -51,7 +51,7 @@ class Surroundings:
     """What all attempts of an agent share."""
 
     agent_id: str
-    node_id: str
+    machine: Machine
     worker: WorkerProfile
     runs_root: Path
     #: What children may inherit from, filtered by `rundir.INHERITED`.
@@ -65,10 +65,17 @@ class Surroundings:
 
     def whereabouts(self, launch: Launch) -> dict[str, Any]:
         """Return where and with what *launch* is executed, for the agent's own events."""
+        gpu_ids = [share.gpu_id for share in launch.gpus]
         return {
-            "node": self.node_id,
-            "gpus": [share.gpu_id for share in launch.gpus],
+            "node": self.machine.node_id,
+            "gpus": gpu_ids,
             "versions": dict(self.worker.versions),
+            "machine": {
+                "hostname": self.machine.hostname,
+                "cpus": self.machine.cpus,
+                "memory_mb": self.machine.memory_mb,
+                "gpu_models": [gpu.model for gpu in self.machine.gpus if gpu.gpu_id in gpu_ids],
+            },
         }
 
 

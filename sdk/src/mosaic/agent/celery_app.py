@@ -46,9 +46,7 @@ class DoorbellConsumer(Consumer):  # type: ignore[misc]
     class Blueprint(Consumer.Blueprint):  # type: ignore[misc]
         """The steps of Celery's consumer, but for delayed delivery."""
 
-        default_steps = tuple(
-            step for step in Consumer.Blueprint.default_steps if "delayed_delivery" not in str(step)
-        )
+        default_steps = tuple(step for step in Consumer.Blueprint.default_steps if "delayed_delivery" not in str(step))
 
 
 class _DeclareDeadQueue(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -57,7 +55,7 @@ class _DeclareDeadQueue(bootsteps.StartStopStep):  # type: ignore[misc]
     requires = ("celery.worker.consumer.connection:Connection",)
 
     def start(self, consumer: Any) -> None:
-        dead_queue()(consumer.connection.default_channel).declare()  # type: ignore[no-untyped-call]
+        dead_queue()(consumer.connection.default_channel).declare()
 
 
 def ring_queue(name: str) -> Queue:
@@ -80,8 +78,8 @@ def dead_queue() -> Queue:
 
 def _queue(name: str, arguments: dict[str, Any]) -> Queue:
     # The default exchange routes by queue name, so a sender needs to declare nothing.
-    exchange = Exchange("")  # type: ignore[no-untyped-call]
-    return Queue(name, exchange, routing_key=name, durable=True, queue_arguments=arguments)  # type: ignore[no-untyped-call]
+    exchange = Exchange("")
+    return Queue(name, exchange, routing_key=name, durable=True, queue_arguments=arguments)
 
 
 def build_app(broker_url: str, queues: Iterable[str] = ()) -> Celery:

@@ -73,9 +73,7 @@ class GrpcRegistry(_Service):
 
     def heartbeat(self, agent_id: str, session_token: str, gpus: Sequence[Gpu]) -> bool:
         """Say that we live; see the port."""
-        request = registry_pb2.HeartbeatRequest(
-            agent_id=agent_id, session_token=session_token, gpus=map(_gpu, gpus)
-        )
+        request = registry_pb2.HeartbeatRequest(agent_id=agent_id, session_token=session_token, gpus=map(_gpu, gpus))
         return bool(self._call(self._stub.Heartbeat, request).draining)
 
     def leave(self, agent_id: str, session_token: str) -> None:

@@ -94,9 +94,7 @@ class Courier:
         try:
             self._scheduler.report(report)
         except Refused as error:
-            log.info(
-                "report no longer counts", run_id=report.run_id, attempt=report.attempt, reason=str(error)
-            )
+            log.info("report no longer counts", run_id=report.run_id, attempt=report.attempt, reason=str(error))
         except MosaicError as error:
             log.warning(
                 "report waits for the scheduler",

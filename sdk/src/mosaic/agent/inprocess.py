@@ -55,7 +55,7 @@ class Transport(memory.Transport):
         while True:
             seen = _arrived
             try:
-                self.cycle.get(self._deliver, timeout=timeout)  # type: ignore[no-untyped-call]
+                self.cycle.get(self._deliver, timeout=timeout)
                 return
             except Empty:
                 self._sleep(seen, deadline)

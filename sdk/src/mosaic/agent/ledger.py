@@ -110,9 +110,7 @@ class AttemptHome:
         report = dict(saved["report"])
         moment = report["checkpoint_at"]
         report["checkpoint_at"] = datetime.fromisoformat(moment) if moment else None
-        return Farewell(
-            Report(**report), tuple(line.encode("utf-8", "surrogateescape") for line in saved["closing"])
-        )
+        return Farewell(Report(**report), tuple(line.encode("utf-8", "surrogateescape") for line in saved["closing"]))
 
     @property
     def is_acknowledged(self) -> bool:

@@ -90,9 +90,7 @@ def _ended_by_us(evidence: Evidence, ending: Ending) -> Outcome:
 
 def _judge_clean_exit(evidence: Evidence) -> Outcome:
     if evidence.last_word == "run_failed":
-        return _failed(
-            FailureKind.CRASH, _why(evidence, "the worker said that it failed, then exited with 0")
-        )
+        return _failed(FailureKind.CRASH, _why(evidence, "the worker said that it failed, then exited with 0"))
     if evidence.last_word == "run_cancelled":
         return _failed(FailureKind.CRASH, "the worker cancelled itself; nobody had asked it to")
     return Outcome(AttemptFact.SUCCEEDED)
@@ -101,9 +99,7 @@ def _judge_clean_exit(evidence: Evidence) -> Outcome:
 def _judge_failure(evidence: Evidence) -> Outcome:
     code = evidence.exit_code
     if code == _EXIT_CONFIG_ERROR:
-        return _failed(
-            FailureKind.CONFIG_ERROR, _why(evidence, "the worker refused its config (exit code 2)")
-        )
+        return _failed(FailureKind.CONFIG_ERROR, _why(evidence, "the worker refused its config (exit code 2)"))
     if evidence.oom_killed and code in (-signal.SIGKILL, 128 + signal.SIGKILL):
         return _failed(FailureKind.OUT_OF_MEMORY, "the kernel killed it: it used more memory than there is")
     if _MEMORY_WORDS.search("\n".join((evidence.last_error, *evidence.stderr_tail))):

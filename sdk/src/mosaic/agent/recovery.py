@@ -38,9 +38,7 @@ def recover(stores: Stores, surroundings: Surroundings) -> int:
             continue
         found += 1
         orphans = end_processes(entry.mark, session=entry.session, grace_s=ORPHAN_GRACE_S)
-        log.info(
-            "attempt recovered", run_id=entry.launch.run_id, attempt=entry.launch.attempt, orphans=orphans
-        )
+        log.info("attempt recovered", run_id=entry.launch.run_id, attempt=entry.launch.attempt, orphans=orphans)
         _finish(home, entry, stores, surroundings)
     return found
 

@@ -1,0 +1,57 @@
+"""The worker of an environment, as its probe described it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mosaic.agent.ports import WorkerProfile
+from mosaic.errors import WorkerBroken, WorkerNotFound
+from mosaic.worker.probe import ProbedWorker, ProbeReport
+
+
+def choose_worker(report: ProbeReport, name: str = "", *, image: str = "") -> WorkerProfile:
+    """Return the worker called *name*, or the only one there is.
+
+    Raises:
+        WorkerBroken: the environment or the worker in it cannot be used; the reason is given.
+        WorkerNotFound: there is no such worker, or several and none was named.
+    """
+    if report.faults:
+        raise WorkerBroken(name or report.python, "; ".join(report.faults))
+    by_name = {worker.worker_id: worker for worker in report.workers}
+    if not name and len(by_name) == 1:
+        [name] = by_name
+    if name not in by_name:
+        raise WorkerNotFound(name, by_name)
+    worker = by_name[name]
+    if not worker.is_usable:
+        raise WorkerBroken(name, "; ".join(worker.faults) or "it cannot be launched")
+    return profile_of(worker, report, image=image)
+
+
+def profile_of(worker: ProbedWorker, report: ProbeReport, *, image: str = "") -> WorkerProfile:
+    """Return what the fleet needs to know about *worker*."""
+    versions = {**report.versions, **worker.versions}
+    if image:
+        versions["image"] = image
+    return WorkerProfile(
+        name=worker.worker_id,
+        launch=tuple(worker.launch),
+        python=report.python,
+        version=_text(worker.metadata, "version"),
+        description=_text(worker.metadata, "description"),
+        upstream_library=_text(worker.metadata, "upstream_library"),
+        upstream_version=_text(worker.metadata, "upstream_version"),
+        metadata_json=json.dumps(worker.metadata),
+        capabilities_json=json.dumps(worker.capabilities),
+        config_schema_json=json.dumps(worker.config_schema),
+        image=image,
+        versions=versions,
+    )
+
+
+def _text(metadata: Mapping[str, Any], key: str) -> str:
+    value = metadata.get(key)
+    return "" if value is None else str(value)

@@ -1,0 +1,212 @@
+"""What an agent leaves behind when it is killed, and what the next one makes of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mosaic.agent.child import living_processes
+from tests.fakes.agent import Bench, eventually
+
+ROOT = Path(__file__).parents[2]
+
+WORKER = """
+import json, os, subprocess, sys, time
+def say(event, **payload):
+    print(json.dumps({"event": event, "payload": payload, "run_id": "r", "timestamp": 1.0}), flush=True)
+stay = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(300)"
+grandchild = subprocess.Popen([sys.executable, "-c", stay], start_new_session=True, stdout=subprocess.PIPE)
+grandchild.stdout.readline()
+say("run_started")
+say("checkpoint_saved", checkpoint_path="checkpoints/7.npz")
+for number in range(1000):
+    say("custom", number=number)
+    time.sleep(0.01)
+"""
+
+#: An agent in a process of its own, whose telemetry goes nowhere, until somebody kills it.
+DOOMED_AGENT = """
+import sys, time
+from pathlib import Path
+from tests.fakes.agent import Bench
+bench = Bench(Path(sys.argv[1]), Path(sys.argv[2]).read_text())
+bench.sink.is_away = True
+bench.agent.start()
+bench.run(secrets={"KEY": "swordfish-1234"})
+bench.scheduler.wait_for("started")
+time.sleep(0.5)
+print("running", flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.fixture
+def wreck(tmp_path: Path) -> Iterator[Bench]:
+    """What an agent left that was killed with SIGKILL while run-1 was running."""
+    source = tmp_path / "source.py"
+    source.write_text(WORKER)
+    doomed = subprocess.Popen(
+        [sys.executable, "-c", DOOMED_AGENT, str(tmp_path), str(source)], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    assert doomed.stdout is not None
+    assert b"running\n" in iter(doomed.stdout.readline, b"")
+    doomed.kill()
+    doomed.wait()
+    doomed.stdout.close()
+    bench = Bench(tmp_path, WORKER)
+    yield bench
+    bench.agent.stop()
+
+
+def mark_of(bench: Bench) -> str:
+    [saved] = (bench.root / "home" / "attempts").glob("*/attempt.json")
+    mark: str = json.loads(saved.read_text())["mark"]
+    return mark
+
+
+def test_the_child_dies_with_the_agent_but_not_what_it_started(wreck: Bench) -> None:
+    """The reason why recovery has to look for orphans."""
+    eventually(lambda: len(living_processes(mark_of(wreck))) == 1)
+
+    wreck.agent.start()
+
+
+def test_a_new_agent_ends_orphans_before_it_joins_the_fleet(wreck: Bench) -> None:
+    mark = mark_of(wreck)
+
+    wreck.agent.start()
+
+    assert living_processes(mark) == []
+
+
+def test_a_new_agent_reports_the_attempt_with_its_last_checkpoint(wreck: Bench) -> None:
+    wreck.agent.start()
+
+    report = wreck.scheduler.wait_for("failed")
+
+    assert (report.failure_kind, report.exit_code) == ("infrastructure", None)
+    assert "the agent restarted" in report.reason
+    assert report.checkpoint == "checkpoints/7.npz"
+
+
+def test_every_line_that_was_read_is_shipped_once_and_the_stream_is_closed(wreck: Bench) -> None:
+    wreck.agent.start()
+
+    report = wreck.scheduler.wait_for("failed")
+    wreck.sink.wait_for(b'"attempt_ended"')
+
+    lines = wreck.sink.stream()
+    numbers = [json.loads(line)["payload"]["number"] for line in lines if b'"custom"' in line]
+    assert len(numbers) > 10
+    assert list(range(len(numbers))) == numbers
+    assert json.loads(lines[-1])["event"] == "attempt_ended"
+    assert len(lines) - 1 == report.last_seq
+    assert wreck.sink.repeated == 0
+    eventually(lambda: not wreck.remembered)
+
+
+def test_no_secret_was_left_on_the_disk(wreck: Bench) -> None:
+    files = [path for path in wreck.root.rglob("*") if path.is_file()]
+
+    assert not any(b"swordfish" in path.read_bytes() for path in files)
+    wreck.agent.start()
+
+
+def test_a_report_that_was_not_delivered_goes_out_after_the_restart(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "print('done')", stop_timeout_s=1.0)
+    bench.agent.start()
+    bench.sink.is_away = True
+    bench.run()
+    bench.scheduler.wait_for("started")
+    bench.scheduler.is_away = True
+    eventually(lambda: (tmp_path / "home/attempts/run-1.1/report.json").exists())
+    bench.agent.stop()
+
+    bench.scheduler.is_away = bench.sink.is_away = False
+    bench.restart()
+
+    bench.scheduler.wait_for("succeeded")
+    bench.sink.wait_for(b'"attempt_ended"')
+    outcomes = [line for line in bench.sink.stream() if b'"attempt_ended"' in line]
+    assert len(outcomes) == 1
+    eventually(lambda: not bench.remembered)
+    bench.agent.stop()
+
+
+def test_a_death_while_the_books_are_closed_closes_them_once(tmp_path: Path) -> None:
+    """The report is on disk, its closing lines are not."""
+    bench = Bench(tmp_path, "print('done')", stop_timeout_s=1.0)
+    bench.agent.start()
+    bench.sink.is_away = bench.scheduler.is_away = False
+    bench.run()
+    bench.sink.is_away = True
+    bench.scheduler.wait_for("succeeded")
+    bench.agent.stop()
+    home = tmp_path / "home/attempts/run-1.1"
+    (home / "acknowledged.json").rename(home / "report.json")
+    _forget_last_frame(home / "spool")
+
+    bench.sink.is_away = False
+    bench.restart()
+    bench.sink.wait_for(b'"attempt_ended"')
+
+    assert sum(b'"attempt_ended"' in line for line in bench.sink.stream()) == 1
+    bench.agent.stop()
+
+
+def _forget_last_frame(spool: Path) -> None:
+    from mosaic.agent.spool import Spool
+
+    opened = Spool(spool, "run-1", 1)
+    frames = opened.take(frames=100, size_bytes=10**9)
+    opened.close()
+    [segment] = spool.glob("*.segment")
+    content = segment.read_bytes()
+    segment.write_bytes(content[: content.rindex(frames[-1].body) - 20])
+
+
+def test_telemetry_waits_on_disk_while_nobody_takes_it(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "print('kept')")
+    bench.agent.start()
+    bench.sink.is_away = True
+    bench.run()
+    bench.scheduler.wait_for("succeeded")
+    eventually(lambda: "telemetry" in bench.agent.faults())
+
+    bench.sink.is_away = False
+    bench.sink.wait_for(b'"attempt_ended"')
+
+    assert b"kept" in bench.sink.stream()
+    eventually(lambda: not bench.agent.faults())
+    bench.agent.stop()
+
+
+def test_a_spool_over_its_limit_thins_steps_and_says_so(tmp_path: Path) -> None:
+    steps = """
+import json
+for number in range(20_000):
+    print(json.dumps({"event": "step", "payload": {"step_index": number, "noise": hash(str(number))}}))
+    if number % 100 == 0:
+        print(json.dumps({"event": "metric", "payload": {"name": "loss", "value": number, "step": number}}))
+"""
+    bench = Bench(tmp_path, steps, spool_limit_bytes=10_000)
+    bench.agent.start()
+    bench.sink.is_away = True
+    bench.run()
+    bench.scheduler.wait_for("succeeded")
+    bench.sink.is_away = False
+    bench.sink.wait_for(b'"attempt_ended"')
+
+    events = [json.loads(line) for line in bench.sink.stream()]
+    kinds = [event["event"] for event in events]
+    resumed = events[kinds.index("telemetry_resumed")]["payload"]
+    assert kinds.index("telemetry_starved") < kinds.index("telemetry_resumed")
+    assert kinds.count("step") + resumed["dropped_steps"] == 20_000
+    assert resumed["dropped_steps"] > 1000
+    assert kinds.count("metric") == 200
+    bench.agent.stop()
