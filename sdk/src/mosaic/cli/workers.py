@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,9 +22,11 @@ from mosaic.agent.environments import (
     state_dir,
 )
 from mosaic.agent.recipes import find_recipe
+from mosaic.cli.render import document, out
 from mosaic.cli.scaffold.project import create_project, package_of
 from mosaic.testing.conformance import CHECKS, check_worker
 from mosaic.testing.report import Check, Outcome, Report
+from mosaic.worker.config import read_config_data
 from mosaic.worker.discovery import installed_entry_points
 from mosaic.worker.probe import ProbedWorker, probe
 
@@ -47,11 +48,10 @@ def new_worker(
 ) -> None:
     """Write a small worker project that passes every check as it comes."""
     project = create_project(name, parent)
-    out = Console()
-    out.print(f"[green]✓[/] {escape(str(project))} is written. Next:", highlight=False)
-    out.print(f"    pip install -e {escape(str(project))}", highlight=False)
-    out.print(f"    mosaic workers check {name}", highlight=False)
-    out.print(f"then put your library into {package_of(name)}/runtime.py", highlight=False)
+    out.print(f"[green]✓[/] {escape(str(project))} is written. Next:")
+    out.print(f"    pip install -e {escape(str(project))}")
+    out.print(f"    mosaic workers check {name}")
+    out.print(f"then put your library into {package_of(name)}/runtime.py")
 
 
 @app.command("check")
@@ -67,7 +67,7 @@ def check(
 
     Exit code 0: every check passed or does not apply. 1: some check failed.
     """
-    chosen = json.loads(config.read_text(encoding="utf-8")) if config else None
+    chosen = read_config_data(config) if config else None
     with _progress(len(only or CHECKS), quiet=as_json) as on_check:
         home, worker = (python, package) if python else _located(package)
         report = check_worker(
@@ -79,7 +79,7 @@ def check(
             on_check=on_check,
         )
     if as_json:
-        print(json.dumps(report.to_dict(), indent=2))
+        document(report.to_dict())
     else:
         _print_report(report)
     raise typer.Exit(0 if report.is_conformant else 1)
@@ -91,7 +91,7 @@ def list_workers(as_json: AsJson = False) -> None:
     homes = [None, *installed_environments(state_dir())]
     rows = [row for home in homes for row in _rows(home)]
     if as_json:
-        print(json.dumps(rows, indent=2))
+        document(rows)
     else:
         _print_rows(rows)
 
@@ -104,17 +104,11 @@ def install_worker(
 ) -> None:
     """Make the environment of a worker: a venv of its own, from its lock where it has one."""
     recipe = find_recipe(name, start=Path(), label=label)
-    console = Console(stderr=True)
-    with console.status(f"installing {escape(recipe.name)}") as status:
-
-        def show(line: str) -> None:
-            status.update(f"installing {escape(recipe.name)} [dim]{escape(line.strip()[:100])}[/]")
-
-        environment = install(recipe, state_dir(), upgrade=upgrade, progress=show)
-    Console().print(
+    with _narrated(f"installing {recipe.name}") as progress:
+        environment = install(recipe, state_dir(), upgrade=upgrade, progress=progress)
+    out.print(
         f"[green]✓[/] {escape(environment.name)}: Python {environment.python_version}, "
         f"{environment.size_mb:.0f} MB in {escape(str(environment.path))}",
-        highlight=False,
     )
 
 
@@ -122,7 +116,7 @@ def install_worker(
 def remove_worker(name: Annotated[str, typer.Argument(help="Name of the environment.")]) -> None:
     """Delete the environment of a worker."""
     remove(name, state_dir())
-    Console().print(f"[green]✓[/] {escape(name)} is removed", highlight=False)
+    out.print(f"[green]✓[/] {escape(name)} is removed")
 
 
 def _located(package: str) -> tuple[str, str]:
@@ -144,6 +138,17 @@ def _located(package: str) -> tuple[str, str]:
 
 
 @contextmanager
+def _narrated(title: str) -> Iterator[Callable[[str], None]]:
+    """Show the newest line of some work beside a spinner, or every line where there is no terminal."""
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield lambda line: console.print(line, markup=False, soft_wrap=True)
+        return
+    with console.status(escape(title)) as status:
+        yield lambda line: status.update(f"{escape(title)} [dim]{escape(line.strip()[:100])}[/]")
+
+
+@contextmanager
 def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[Check], None]]:
     if quiet:
         yield lambda _check: None
@@ -160,7 +165,6 @@ def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[Check], None]]:
 
 
 def _print_report(report: Report) -> None:
-    out = Console()
     command = " ".join(report.launch)
     table = Table("check", "outcome", "what was seen", "s", title=f"{report.worker} ({command})")
     table.columns[2].overflow = "fold"
@@ -168,9 +172,9 @@ def _print_report(report: Report) -> None:
         table.add_row(check.name, _MARKS[check.outcome], escape(check.sentence), f"{check.seconds:.1f}")
     out.print(table)
     for note in report.notes:
-        out.print(f"[dim]note: {escape(note)}[/]", highlight=False)
+        out.print(f"[dim]note: {escape(note)}[/]")
     for failure in report.failures:
-        out.print(f"[red]✗[/] {failure.name}: {escape(failure.sentence)}", highlight=False, soft_wrap=True)
+        out.print(f"[red]✗[/] {failure.name}: {escape(failure.sentence)}", soft_wrap=True)
     if report.is_conformant:
         passed = sum(check.outcome is Outcome.PASSED for check in report.checks)
         out.print(f"[green]✓[/] {passed} checks passed, none failed")
@@ -204,7 +208,6 @@ def _told_by(worker: ProbedWorker) -> dict[str, Any]:
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
-    out = Console()
     if not rows:
         out.print("no worker is installed; `mosaic workers install NAME` makes an environment for one")
         return
