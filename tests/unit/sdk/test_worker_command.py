@@ -1,0 +1,446 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosaic.errors import BadInput
+from mosaic.worker import TelemetryEmitter, WorkerAnalyticsManifest, WorkerCLI, run_worker
+
+
+@dataclass
+class Config:
+    run_id: str
+    seed: int | None = None
+    steps: int = 1
+    worker_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps < 0:
+            raise ValueError("steps must not be negative")
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Config:
+        return cls(**{key: value for key, value in data.items() if key in cls.__dataclass_fields__})
+
+
+class Silent:
+    """Says nothing of its life."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def run(self) -> dict[str, Any]:
+        return {"steps": self.config.steps}
+
+
+class Talkative(Silent):
+    def run(self) -> dict[str, Any]:
+        emitter = TelemetryEmitter(self.config.run_id)
+        emitter.run_started({"own": True})
+        emitter.metric("loss", 1.0, 1)
+        emitter.run_completed({"own": True})
+        return {}
+
+
+class Failing(Silent):
+    def run(self) -> dict[str, Any]:
+        raise RuntimeError("out of cheese")
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MOSAIC_RUN_DIR", str(tmp_path))
+    monkeypatch.setenv("MOSAIC_HEARTBEAT_S", "0")
+    return tmp_path
+
+
+class Outcome:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.err = err
+        self.lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+        self.events = [line["event"] for line in self.lines if "event" in line]
+
+    def payload(self, event: str) -> dict[str, Any]:
+        (found,) = (line["payload"] for line in self.lines if line.get("event") == event)
+        return found  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def launch(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def _launch(runtime: Any, *arguments: str, **config: Any) -> Outcome:
+        path = run_dir / "config.json"
+        path.write_text(json.dumps({"run_id": "R1", **config}))
+        code = run_worker(Config, runtime, ["--config", str(path), *arguments], worker_type="test")
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return _launch
+
+
+def test_the_life_of_a_silent_runtime_is_told_for_it(launch: Any, run_dir: Path) -> None:
+    outcome = launch(Silent, seed=3)
+
+    assert 0 == outcome.code
+    assert ["run_started", "run_completed"] == outcome.events
+    assert 3 == outcome.payload("run_started")["seed"]
+    manifest = WorkerAnalyticsManifest.load(run_dir / "analytics.json")
+    assert ("R1", "test", {"steps": 1}) == (manifest.run_id, manifest.worker_type, manifest.metadata["summary"])
+
+
+def test_a_runtime_that_tells_its_own_life_is_not_repeated(launch: Any) -> None:
+    outcome = launch(Talkative)
+
+    assert ["run_started", "metric", "run_completed"] == outcome.events
+    assert {"own": True} == outcome.payload("run_started")
+
+
+def test_the_start_comes_before_anything_else_a_runtime_says(launch: Any) -> None:
+    class OnlyMetrics(Silent):
+        def __init__(self, config: Config, emitter: TelemetryEmitter) -> None:
+            super().__init__(config)
+            self.emitter = emitter
+
+        def run(self) -> dict[str, Any]:
+            self.emitter.metric("loss", 1.0, 1)
+            return {}
+
+    assert ["run_started", "metric", "run_completed"] == launch(OnlyMetrics).events
+
+
+def test_a_crash_is_reported_once_with_its_traceback(launch: Any, run_dir: Path) -> None:
+    outcome = launch(Failing)
+
+    assert 1 == outcome.code
+    assert ["run_started", "run_failed"] == outcome.events
+    assert ("out of cheese", "RuntimeError") == (
+        outcome.payload("run_failed")["error"],
+        outcome.payload("run_failed")["error_type"],
+    )
+    assert 1 == outcome.err.count("RuntimeError: out of cheese")
+    assert not (run_dir / "analytics.json").exists()
+
+
+def test_a_runtime_that_cannot_be_built_has_failed(launch: Any) -> None:
+    def broken(config: Config) -> Any:
+        raise ImportError("no torch")
+
+    outcome = launch(broken)
+
+    assert 1 == outcome.code
+    assert ["run_started", "run_failed"] == outcome.events
+
+
+def test_bad_input_found_by_the_runtime_is_bad_input(launch: Any) -> None:
+    class Choosy(Silent):
+        def run(self) -> dict[str, Any]:
+            raise BadInput("env_id", ["no such environment"])
+
+    outcome = launch(Choosy)
+
+    assert 2 == outcome.code
+    assert "run_failed" == outcome.events[-1]
+    assert "env_id: no such environment\n" == outcome.err
+
+
+@pytest.mark.parametrize(
+    ("leaving", "code", "last"),
+    [(None, 0, "run_completed"), (0, 0, "run_completed"), (7, 7, "run_failed"), ("text", 1, "run_failed")],
+)
+def test_sys_exit_inside_means_what_it_means_outside(launch: Any, leaving: Any, code: int, last: str) -> None:
+    class Leaving(Silent):
+        def run(self) -> dict[str, Any]:
+            raise SystemExit(leaving)
+
+    outcome = launch(Leaving)
+
+    assert (code, last) == (outcome.code, outcome.events[-1])
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "last"),
+    [("completed", 0, "run_completed"), ("failed", 1, "run_failed"), ("cancelled", 0, "run_cancelled")],
+)
+def test_the_status_of_the_summary_decides(launch: Any, status: str, code: int, last: str) -> None:
+    class Saying(Silent):
+        def run(self) -> dict[str, Any]:
+            return {"status": status}
+
+    outcome = launch(Saying)
+
+    assert (code, ["run_started", last]) == (outcome.code, outcome.events)
+
+
+def test_a_summary_may_be_a_dataclass(launch: Any) -> None:
+    class Returning(Silent):
+        def run(self) -> Any:
+            return Config("R1", seed=9)
+
+    assert 9 == launch(Returning).payload("run_completed")["seed"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_asks_a_stoppable_runtime_to_stop(launch: Any, number: signal.Signals) -> None:
+    class Stopping(Silent):
+        is_stopped = False
+
+        def request_stop(self) -> None:
+            self.is_stopped = True
+
+        def run(self) -> dict[str, Any]:
+            os.kill(os.getpid(), number)
+            assert self.is_stopped
+            return {"steps": 5}
+
+    outcome = launch(Stopping)
+
+    assert 128 + number == outcome.code
+    assert ["run_started", "run_cancelled"] == outcome.events
+    assert {"reason": f"ended by {number.name}", "steps": 5} == outcome.payload("run_cancelled")
+
+
+def test_a_signal_ends_a_runtime_that_cannot_be_asked(launch: Any) -> None:
+    class Deaf(Silent):
+        def run(self) -> dict[str, Any]:
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+            except Exception:
+                return {"swallowed": True}
+            return {}
+
+    outcome = launch(Deaf)
+
+    assert 143 == outcome.code
+    assert ["run_started", "run_cancelled"] == outcome.events
+
+
+def test_the_second_signal_does_not_ask(launch: Any) -> None:
+    class Stubborn(Silent):
+        def request_stop(self) -> None:
+            pass
+
+        def run(self) -> dict[str, Any]:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGINT)
+            return {"never": "reached"}
+
+    outcome = launch(Stubborn)
+
+    assert 130 == outcome.code
+    assert "never" not in outcome.payload("run_cancelled")
+
+
+def test_finishing_in_spite_of_a_signal_is_finishing(launch: Any) -> None:
+    class Almost(Talkative):
+        def request_stop(self) -> None:
+            pass
+
+        def run(self) -> dict[str, Any]:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return super().run()
+
+    outcome = launch(Almost)
+
+    assert (0, "run_completed") == (outcome.code, outcome.events[-1])
+
+
+def test_a_pausable_runtime_is_paused_and_continued(launch: Any) -> None:
+    class Pausing(Silent):
+        def request_pause(self, paused: bool) -> None:
+            self.wishes = [*getattr(self, "wishes", []), paused]
+
+        def run(self) -> dict[str, Any]:
+            os.kill(os.getpid(), signal.SIGTSTP)
+            os.kill(os.getpid(), signal.SIGCONT)
+            return {"wishes": self.wishes}
+
+    assert [True, False] == launch(Pausing).payload("run_completed")["wishes"]
+
+
+def test_the_handlers_of_before_are_put_back(launch: Any) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
+    launch(Silent)
+
+    assert before is signal.getsignal(signal.SIGTERM)
+
+
+def test_a_resumable_runtime_goes_on_from_the_checkpoint(
+    launch: Any, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Resuming(Talkative):
+        def resume_from(self, checkpoint: Path) -> None:
+            self.checkpoint = checkpoint
+
+    monkeypatch.setenv("MOSAIC_RESUME_FROM", str(run_dir))
+
+    outcome = launch(Resuming)
+
+    assert ["run_started", "checkpoint_loaded", "metric", "run_completed"] == outcome.events
+    assert {"checkpoint_path": str(run_dir)} == outcome.payload("checkpoint_loaded")
+
+
+def test_a_runtime_that_cannot_resume_starts_anew(launch: Any, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOSAIC_RESUME_FROM", str(run_dir))
+
+    outcome = launch(Silent)
+
+    assert (0, ["run_started", "run_completed"]) == (outcome.code, outcome.events)
+
+
+def test_heartbeats_say_how_long_the_runtime_was_quiet(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Waiting(Silent):
+        def run(self) -> dict[str, Any]:
+            beaten = threading.Event()
+            watcher = threading.Timer(0.12, beaten.set)
+            watcher.start()
+            beaten.wait()
+            return {}
+
+    monkeypatch.setenv("MOSAIC_HEARTBEAT_S", "0.02")
+
+    outcome = launch(Waiting)
+
+    assert ["run_started", "heartbeat"] == outcome.events[:2]
+    beats = [line["payload"] for line in outcome.lines if line["event"] == "heartbeat"]
+    assert beats[-1]["quiet_s"] > beats[0]["quiet_s"]
+    assert {"uptime_s", "quiet_s", "memory_mb"} == set(beats[0])
+
+
+def test_a_manifest_the_runtime_wrote_is_left_alone(launch: Any, run_dir: Path) -> None:
+    class Writing(Silent):
+        def run(self) -> dict[str, Any]:
+            (run_dir / "analytics.json").write_text("own")
+            return {}
+
+    launch(Writing)
+
+    assert "own" == (run_dir / "analytics.json").read_text()
+
+
+def test_a_manifest_of_an_earlier_attempt_is_replaced(launch: Any, run_dir: Path) -> None:
+    (run_dir / "analytics.json").write_text("old")
+    (run_dir / "checkpoints").mkdir()
+    (run_dir / "checkpoints" / "1.pt").touch()
+    (run_dir / "tensorboard").mkdir()
+
+    launch(Silent)
+
+    artifacts = WorkerAnalyticsManifest.load(run_dir / "analytics.json").to_dict()["artifacts"]
+    assert ["1.pt"] == artifacts["checkpoints"]["files"]
+    assert "tensorboard" == artifacts["tensorboard"]["log_dir"]
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"run_id": ""}, "run_id: must not be empty"),
+        ({"steps": -1}, "steps must not be negative"),
+        ({"stesp": 1}, "stesp: is not a known field, did you mean 'steps'?"),
+        ({"steps": "x"}, 'steps: must be an integer, is "x"'),
+    ],
+)
+def test_bad_input_is_one_message_and_nothing_is_written(
+    launch: Any, run_dir: Path, config: dict[str, Any], words: str
+) -> None:
+    outcome = launch(Silent, **config)
+
+    assert 2 == outcome.code
+    assert [] == outcome.lines
+    assert 1 == len(outcome.err.splitlines())
+    assert words in outcome.err
+    assert ["config.json"] == [path.name for path in run_dir.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("MOSAIC_HEARTBEAT_S", "soon"), ("MOSAIC_HEARTBEAT_S", "-1"), ("MOSAIC_RESUME_FROM", "/nowhere/at/all")],
+)
+def test_a_bad_environment_is_bad_input(
+    launch: Any, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+
+    outcome = launch(Silent)
+
+    assert 2 == outcome.code
+    assert f"{variable}: " in outcome.err
+
+
+@pytest.mark.parametrize("flag", ["--bogus", "--interactive", "--conf=x"])
+def test_unknown_flags_end_with_2(launch: Any, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        launch(Silent, flag)
+
+    assert 2 == caught.value.code
+    assert "unrecognized arguments" in capsys.readouterr().err
+
+
+def test_a_dry_run_trains_nothing(launch: Any, run_dir: Path) -> None:
+    outcome = launch(Failing, "--dry-run", "--emit-summary", "--worker-id", "w3")
+
+    assert 0 == outcome.code
+    assert {"status": "dry-run", "config": asdict(Config("R1", worker_id="w3"))} == outcome.lines[0]["summary"]
+    assert ["config.json"] == [path.name for path in run_dir.iterdir()]
+
+
+def test_a_runtime_that_knows_dry_runs_does_its_own(launch: Any) -> None:
+    class Trying(Silent):
+        def __init__(self, config: Config, *, dry_run: bool = False) -> None:
+            super().__init__(config)
+            self.dry_run = dry_run
+
+        def run(self) -> dict[str, Any]:
+            return {"status": "dry-run" if self.dry_run else "completed"}
+
+    assert {"status": "dry-run"} == launch(Trying, "--dry-run").payload("run_completed")
+
+
+def test_flags_of_older_launchers_are_accepted(launch: Any) -> None:
+    assert 0 == launch(Silent, "--grpc", "--grpc-target", "127.0.0.1:1", "-v").code
+
+
+def test_interactive_is_offered_by_runtimes_that_have_it(launch: Any) -> None:
+    class Interactive(Failing):
+        def run_interactive(self) -> dict[str, Any]:
+            return {"mode": "interactive"}
+
+    assert {"mode": "interactive"} == launch(Interactive, "--interactive").payload("run_completed")
+
+
+def test_an_open_line_of_a_library_is_ended_first(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Printing(Silent):
+        def run(self) -> dict[str, Any]:
+            sys.stdout.write("progress 10%")
+            return {}
+
+    (run_dir / "config.json").write_text('{"run_id": "R1"}')
+    run_worker(Config, Printing, ["--config", str(run_dir / "config.json")])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert "progress 10%" == lines[0]
+    assert "run_started" == json.loads(lines[1])["event"]
+
+
+def test_the_base_parser_has_upstreams_options() -> None:
+    options = WorkerCLI.create_base_parser("prog", "words").parse_args(["--config", "c.json"])
+
+    assert {
+        "config": Path("c.json"),
+        "verbose": False,
+        "dry_run": False,
+        "worker_id": None,
+        "grpc": False,
+        "grpc_target": "127.0.0.1:50055",
+    } == vars(options)
