@@ -47,10 +47,21 @@ app.command("drain", rich_help_panel="Workers and machines")(fleet.drain)
 app.command("teams", rich_help_panel="Workers and machines")(fleet.teams)
 
 
-def _mount_extra_commands() -> None:
-    """Add what other distributions offer, such as ``up`` and ``simulate``."""
-    for entry in sorted(entry_points(group="mosaic.commands"), key=lambda entry: entry.name):
-        command = entry.load()
+def _mount_extra_commands(arguments: list[str]) -> None:
+    """Add what other distributions offer, such as ``up`` and ``simulate``.
+
+    They bring heavy imports, so only the one that is asked for is loaded; help shows them all.
+    """
+    extra = {entry.name: entry for entry in entry_points(group="mosaic.commands")}
+    verb = next((argument for argument in arguments if not argument.startswith("-")), None)
+    own = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    wanted = [extra[verb]] if verb in extra else [] if verb in own else sorted(extra.values(), key=lambda e: e.name)
+    for entry in wanted:
+        try:
+            command = entry.load()
+        except ImportError as error:
+            Console(stderr=True).print(f"[yellow]warning:[/] `mosaic {entry.name}` is broken: {escape(str(error))}")
+            continue
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=entry.name, rich_help_panel="This machine")
         else:
@@ -68,13 +79,11 @@ def _root(
 
 def main() -> None:
     """Run the command; errors of ours are one clear message and their own exit code."""
-    _mount_extra_commands()
+    _mount_extra_commands(sys.argv[1:])
     try:
         app(prog_name="mosaic")
     except MosaicError as error:
-        Console(stderr=True).print(
-            f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True
-        )
+        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of a pipe has seen enough, as in `mosaic events RUN | head`.

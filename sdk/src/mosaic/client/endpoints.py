@@ -52,7 +52,7 @@ class Endpoints:
         try:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError) as error:
-            raise ServiceUnavailable("the platform", str(home), "start it with `mosaic up`") from error
+            raise ServiceUnavailable("the platform", str(home)) from error
 
     def write(self, home: Path) -> None:
         """Say in *home* where the platform is; readers see the old file or the new one, never half."""

@@ -55,8 +55,7 @@ class Mosaic:
         """Reach the services at *endpoints*; nothing is sent before the first call."""
         self.endpoints = endpoints
         self._channels = [
-            open_channel(address)
-            for address in (endpoints.registry, endpoints.scheduler, endpoints.telemetry)
+            open_channel(address) for address in (endpoints.registry, endpoints.scheduler, endpoints.telemetry)
         ]
         self._registry = registry_pb2_grpc.RegistryStub(self._channels[0])
         self._scheduler = scheduler_pb2_grpc.SchedulerStub(self._channels[1])
@@ -188,9 +187,7 @@ class Mosaic:
             for line in chunk.lines:
                 yield EventLine(chunk.attempt, line.seq, line.time, line.kind, line.line)
 
-    def logs(
-        self, run_id: str, *, attempt: int = 0, tail: int = 0, follow: bool = False
-    ) -> Iterator[LogLine]:
+    def logs(self, run_id: str, *, attempt: int = 0, tail: int = 0, follow: bool = False) -> Iterator[LogLine]:
         """Yield log lines; with *follow*, go on until the run is sealed."""
         request = telemetry_pb2.ReadLogsRequest(run_id=run_id, attempt=attempt, tail=tail, follow=follow)
         for chunk in self._follow(self._telemetry.ReadLogs, request, "telemetry"):
@@ -203,9 +200,7 @@ class Mosaic:
         answer = self._ask(self._telemetry.ListSeries, request, "telemetry")
         return [reading.series_info(info) for info in answer.series]
 
-    def curve(
-        self, run_id: str, name: str, *, agent: str = "", attempt: int = 0, resolution: int = 1000
-    ) -> Curve:
+    def curve(self, run_id: str, name: str, *, agent: str = "", attempt: int = 0, resolution: int = 1000) -> Curve:
         """Return a curve in at most *resolution* buckets; 0 asks for every point."""
         request = telemetry_pb2.ReadSeriesRequest(
             run_id=run_id,
@@ -289,9 +284,7 @@ class Mosaic:
         except grpc.RpcError as error:
             raise error_from(error, service=service, address=getattr(self.endpoints, service)) from error
 
-    def _follow(
-        self, call: Callable[..., Iterator[AnswerT]], request: Any, service: str
-    ) -> Iterator[AnswerT]:
+    def _follow(self, call: Callable[..., Any], request: Any, service: str) -> Iterator[Any]:
         stream = call(request)
         try:
             yield from stream

@@ -37,9 +37,7 @@ def submit_request(asked: values.Submission, *, dry_run: bool) -> wire.SubmitReq
     )
     if asked.seed is not None:
         spec.seed = asked.seed
-    return wire.SubmitRequest(
-        spec=spec, seeds=asked.seeds, idempotency_key=asked.idempotency_key, dry_run=dry_run
-    )
+    return wire.SubmitRequest(spec=spec, seeds=asked.seeds, idempotency_key=asked.idempotency_key, dry_run=dry_run)
 
 
 def run(message: wire.Run) -> values.Run:
@@ -68,9 +66,7 @@ def run(message: wire.Run) -> values.Run:
         node_id=message.node_id,
         gpu_ids=tuple(message.gpu_ids),
         labels=dict(spec.labels),
-        resources=values.Resources(
-            needs.cpus, needs.memory_mb, needs.gpus, needs.gpu_fraction, needs.gpu_memory_mb
-        ),
+        resources=values.Resources(needs.cpus, needs.memory_mb, needs.gpus, needs.gpu_fraction, needs.gpu_memory_mb),
     )
 
 

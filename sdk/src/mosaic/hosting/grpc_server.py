@@ -50,16 +50,12 @@ class GrpcServer:
         for registration in registrations:
             registration.add_to(self._server)
         self._names = [registration.full_name for registration in registrations]
-        reflection.enable_server_reflection(
-            [*self._names, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server
-        )
+        reflection.enable_server_reflection([*self._names, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server)
         host = address.rpartition(":")[0]
         try:
             port = self._server.add_insecure_port(address)
         except RuntimeError as error:
-            raise MosaicError(
-                f"cannot listen on {address}: {error}; is another service using the port?"
-            ) from error
+            raise MosaicError(f"cannot listen on {address}: {error}; is another service using the port?") from error
         #: Where clients reach it, with the port that was really taken.
         self.address = f"{host}:{port}"
 
@@ -75,7 +71,7 @@ class GrpcServer:
         self._server.stop(grace_s).wait()
 
 
-class _ErrorTranslator(grpc.ServerInterceptor[Any, Any]):
+class _ErrorTranslator(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
     """Turns `MosaicError` into a status with our code; anything else is logged and called internal."""
 
     def intercept_service(self, continuation: Any, call_details: Any) -> Any:
@@ -109,9 +105,7 @@ def _translated(behaviour: Callable[[Any, Any], Any], method: str) -> Callable[[
     return call
 
 
-def _translated_stream(
-    behaviour: Callable[[Any, Any], Iterator[Any]], method: str
-) -> Callable[[Any, Any], Any]:
+def _translated_stream(behaviour: Callable[[Any, Any], Iterator[Any]], method: str) -> Callable[[Any, Any], Any]:
     def call(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         try:
             yield from behaviour(request, context)

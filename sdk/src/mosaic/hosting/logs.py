@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import TextIO
 
 import structlog
 
 
-def configure_logs(service: str, *, level: str = "info", as_json: bool | None = None) -> None:
-    """Send structlog and stdlib logs to stderr: JSON for machines, colours for a terminal."""
+def configure_logs(
+    service: str, *, level: str = "info", as_json: bool | None = None, stream: TextIO | None = None
+) -> None:
+    """Send structlog and stdlib logs to *stream*, by default stderr: JSON for machines, colours for a terminal."""
+    stream = stream or sys.stderr
     if as_json is None:
-        as_json = not sys.stderr.isatty()
+        as_json = not stream.isatty()
     number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
     renderer = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
     shared: list[structlog.typing.Processor] = [
@@ -26,7 +30,7 @@ def configure_logs(service: str, *, level: str = "info", as_json: bool | None = 
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,

@@ -32,11 +32,7 @@ def read_settings(cls: type[SettingsT], prefix: str, env: Mapping[str, str]) -> 
     for variable, field in known.items():
         _read_one(variable, field, hints[field.name], env, values, faults)
     for variable in sorted(env):
-        if (
-            variable.startswith(prefix + "_")
-            and variable.removesuffix("_FILE") not in known
-            and variable not in known
-        ):
+        if variable.startswith(prefix + "_") and variable.removesuffix("_FILE") not in known and variable not in known:
             faults.append(f"{variable} is not a setting{did_you_mean(variable, known)}")
     if faults:
         raise BadInput("environment", faults)

@@ -1,0 +1,217 @@
+"""Registry, telemetry, scheduler and agents in one process, with all state in one directory.
+
+The same code as on a cluster: services speak gRPC on loopback, Celery rings over kombu's in-memory
+transport, SQLite keeps the state, and telemetry takes frames straight from the agents' spools.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from mosaic.agent.agent import Agent, AgentOptions
+from mosaic.agent.celery_app import IN_PROCESS_URL, CeleryDoorbell, build_app
+from mosaic.agent.control import GrpcRegistry, GrpcScheduler
+from mosaic.agent.environments import installed_environments, probe_environment
+from mosaic.agent.inventory import Machine, look_around
+from mosaic.agent.ports import WorkerProfile
+from mosaic.agent.profile import profile_of
+from mosaic.client import Endpoints
+from mosaic.errors import MosaicError, Refused
+from mosaic.hosting.grpc_server import GrpcServer
+from mosaic.hosting.health import HealthServer
+from mosaic.hosting.process import Service, process_metrics
+from mosaic.worker.probe import ProbeReport, probe
+from mosaic_registry.entrypoints.service import RegistryService
+from mosaic_registry.settings import Settings as RegistrySettings
+from mosaic_scheduler.entrypoints.service import SchedulerService
+from mosaic_scheduler.settings import Settings as SchedulerSettings
+from mosaic_telemetry.entrypoints.service import TelemetryService
+from mosaic_telemetry.entrypoints.service import build as build_telemetry
+from mosaic_telemetry.settings import Settings as TelemetrySettings
+
+log = structlog.get_logger(__name__)
+
+_LOOPBACK = "127.0.0.1:0"
+_PROBE_TIMEOUT_S = 60.0
+#: How often newly installed workers are looked for.
+_LOOK_FOR_WORKERS_S = 2.0
+
+
+class AlreadyRunning(Refused):
+    """Another platform uses the same state directory."""
+
+    code = "already_running"
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(f"a platform already runs in {home}; stop it, or choose another MOSAIC_HOME")
+
+
+@dataclass
+class Platform:
+    """Everything, on this machine. `start`, then `stop`, once each."""
+
+    home: Path
+    env: Mapping[str, str]
+    #: Attempts at once for each worker; 0 = one per CPU.
+    slots: int = 0
+    health_address: str = _LOOPBACK
+    endpoints: Endpoints | None = None
+    agents: dict[str, Agent] = field(default_factory=dict)
+    #: Workers that could not be used, and why.
+    broken: dict[str, str] = field(default_factory=dict)
+
+    def start(self) -> Endpoints:
+        """Start everything and say in the state directory where it is.
+
+        Raises:
+            AlreadyRunning: the state directory is in use.
+        """
+        self._lock = _lock(self.home)
+        self._metrics: CollectorRegistry = process_metrics()
+        self._stopping = threading.Event()
+        self._parts: list[tuple[Service, GrpcServer]] = []
+        self._machine = look_around(self.env)
+        registry = self._host(self._registry())
+        self._telemetry = self._build_telemetry()
+        telemetry = self._host(self._telemetry)
+        scheduler = self._host(self._scheduler(registry, self._telemetry))
+        self.endpoints = Endpoints(registry=registry, scheduler=scheduler, telemetry=telemetry)
+        probes = {name: probe for service, _ in self._parts for name, probe in service.probes().items()}
+        self.health = HealthServer(self.health_address, probes, self._metrics)
+        self.health.start()
+        self.add_new_agents()
+        self.endpoints.write(self.home)
+        self._watcher = threading.Thread(target=self._watch_for_workers, name="workers", daemon=True)
+        self._watcher.start()
+        return self.endpoints
+
+    def stop(self) -> None:
+        """End what runs so that the next start continues it, then end the services."""
+        self._stopping.set()
+        self._watcher.join()
+        (self.home / "endpoints.json").unlink(missing_ok=True)
+        for agent in self.agents.values():
+            agent.stop()
+        for service, server in reversed(self._parts):
+            server.stop(grace_s=1.0)
+            service.stop()
+        self.health.stop()
+        self._lock.close()
+
+    def add_new_agents(self) -> None:
+        """Start an agent for every usable worker that has none yet."""
+        for worker in self._workers():
+            if worker.name not in self.agents:
+                self.agents[worker.name] = self._start_agent(worker)
+
+    def _host(self, service: Service) -> str:
+        server = GrpcServer([service.registration()], _LOOPBACK)
+        service.start()
+        server.start()
+        self._parts.append((service, server))
+        return server.address
+
+    def _database(self, name: str) -> str:
+        folder = self.home / "database"
+        folder.mkdir(exist_ok=True)
+        return f"sqlite:///{folder / name}.sqlite"
+
+    def _registry(self) -> RegistryService:
+        settings = RegistrySettings(database_url=self._database("registry"))
+        return RegistryService(settings, metrics=self._metrics)
+
+    def _build_telemetry(self) -> TelemetryService:
+        settings = TelemetrySettings(
+            database_url=self._database("telemetry"), manifest_root=str(self.home / "manifests")
+        )
+        return build_telemetry(settings, metrics=self._metrics)
+
+    def _scheduler(self, registry: str, telemetry: TelemetryService) -> SchedulerService:
+        settings = SchedulerSettings(
+            database_url=self._database("scheduler"),
+            broker_url=IN_PROCESS_URL,
+            registry_address=registry,
+            secrets_dir=str(self.home / "secrets"),
+        )
+        return SchedulerService(
+            settings,
+            metrics=self._metrics,
+            celery=build_app(IN_PROCESS_URL),
+            on_sealed=telemetry.seal,
+        )
+
+    def _start_agent(self, worker: WorkerProfile) -> Agent:
+        assert self.endpoints is not None
+        options = AgentOptions(
+            agent_id=f"{self._machine.node_id}-{worker.name}"[:128],
+            worker=worker,
+            machine=self._machine,
+            slots=self.slots or max(1, self._machine.cpus),
+            home=self.home / "agents" / worker.name,
+            runs_root=self.home / "runs",
+            environment=self.env,
+        )
+        agent = Agent(
+            options,
+            registry=GrpcRegistry(self.endpoints.registry),
+            scheduler=GrpcScheduler(self.endpoints.scheduler),
+            sink=self._telemetry.ingest,
+            doorbell=CeleryDoorbell(IN_PROCESS_URL),
+        )
+        agent.start()
+        log.info("agent started", worker=worker.name, slots=options.slots)
+        return agent
+
+    def _workers(self) -> list[WorkerProfile]:
+        reports = {"this environment": probe(sys.executable, timeout_s=_PROBE_TIMEOUT_S)}
+        for environment in installed_environments(self.home):
+            reports[environment.name] = probe_environment(environment, timeout_s=_PROBE_TIMEOUT_S)
+        return [profile for source, report in reports.items() for profile in self._usable(source, report)]
+
+    def _usable(self, source: str, report: ProbeReport) -> list[WorkerProfile]:
+        if report.faults:
+            self.broken[source] = "; ".join(report.faults)
+        for worker in report.workers:
+            if not worker.is_usable:
+                self.broken[worker.worker_id] = "; ".join(worker.faults)
+        return [profile_of(worker, report) for worker in report.workers if worker.is_usable]
+
+    def _watch_for_workers(self) -> None:
+        seen = _installed(self.home)
+        while not self._stopping.wait(_LOOK_FOR_WORKERS_S):
+            if _installed(self.home) == seen:
+                continue
+            seen = _installed(self.home)
+            try:
+                self.add_new_agents()
+            except MosaicError as error:
+                log.warning("a newly installed worker cannot be used yet", reason=str(error))
+
+    @property
+    def machine(self) -> Machine:
+        """What this machine offers."""
+        return self._machine
+
+
+def _installed(home: Path) -> list[tuple[str, str]]:
+    return [(environment.name, environment.installed_at) for environment in installed_environments(home)]
+
+
+def _lock(home: Path) -> IO[str]:
+    home.mkdir(parents=True, exist_ok=True)
+    file = (home / "platform.lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise AlreadyRunning(home) from None
+    return file

@@ -1,0 +1,72 @@
+"""``mosaic up``: the platform in the foreground until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from mosaic.client.endpoints import home_directory
+from mosaic.hosting.logs import configure_logs
+from mosaic_embedded.platform import Platform
+
+out = Console(highlight=False)
+
+
+def command(
+    home: Annotated[Path | None, typer.Option(help="State directory; default MOSAIC_HOME, or ~/.mosaic.")] = None,
+    slots: Annotated[int, typer.Option(min=0, help="Runs at once for each worker; 0 = one per CPU.")] = 0,
+    health: Annotated[str, typer.Option(help="host:port of /healthz, /readyz and /metrics.")] = "127.0.0.1:0",
+    log_level: Annotated[str, typer.Option(help="How much is written to platform.log.")] = "info",
+) -> None:
+    """Run the whole platform on this machine: services and an agent for each installed worker.
+
+    All state is in one directory. Ctrl-C ends it cleanly; the next `mosaic up` continues.
+    """
+    home = (home or home_directory(os.environ)).absolute()
+    home.mkdir(parents=True, exist_ok=True)
+    env = {**os.environ, "MOSAIC_HOME": str(home)}
+    stopping = threading.Event()
+    _stop_on_signals(stopping)
+    with (home / "platform.log").open("a", encoding="utf-8") as journal:
+        configure_logs("mosaic", level=log_level, as_json=True, stream=journal)
+        platform = Platform(home, env, slots=slots, health_address=health)
+        out.print("[dim]starting …[/]")
+        platform.start()
+        _greet(platform)
+        stopping.wait()
+        out.print("\n[dim]stopping; what runs now continues at the next `mosaic up` …[/]")
+        platform.stop()
+    out.print("stopped")
+
+
+def _greet(platform: Platform) -> None:
+    machine, endpoints = platform.machine, platform.endpoints
+    assert endpoints is not None
+    has = f"{machine.cpus} CPUs, {machine.memory_mb / 1024:.1f} GiB, {len(machine.gpus)} GPUs"
+    out.print(f"[green]✓[/] MOSAIC Fleet is up: {has}")
+    out.print(f"  state      {escape(str(platform.home))}")
+    out.print(f"  scheduler  {endpoints.scheduler}   registry {endpoints.registry}   telemetry {endpoints.telemetry}")
+    out.print(
+        f"  health     http://{platform.health.address}/readyz   metrics http://{platform.health.address}/metrics"
+    )
+    names = ", ".join(sorted(platform.agents)) or "none: `mosaic workers install reference` adds one"
+    out.print(f"  workers    {names}")
+    for name, why in sorted(platform.broken.items()):
+        out.print(f"  [yellow]![/] {escape(name)} cannot be used: {escape(why)}")
+    out.print("Try [bold]mosaic submit reference --follow[/] in another terminal. Ctrl-C ends.")
+
+
+def _stop_on_signals(stopping: threading.Event) -> None:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
