@@ -70,21 +70,15 @@ class _Line:
 Rank = Callable[[_Shape, tuple[datetime, RunId], Mapping[TeamName, int]], tuple[object, ...]]
 
 
-def _first_come(
-    shape: _Shape, head: tuple[datetime, RunId], served: Mapping[TeamName, int]
-) -> tuple[object, ...]:
+def _first_come(shape: _Shape, head: tuple[datetime, RunId], served: Mapping[TeamName, int]) -> tuple[object, ...]:
     return head
 
 
-def _most_urgent(
-    shape: _Shape, head: tuple[datetime, RunId], served: Mapping[TeamName, int]
-) -> tuple[object, ...]:
+def _most_urgent(shape: _Shape, head: tuple[datetime, RunId], served: Mapping[TeamName, int]) -> tuple[object, ...]:
     return (-shape.priority, *head)
 
 
-def _whose_turn(
-    shape: _Shape, head: tuple[datetime, RunId], served: Mapping[TeamName, int]
-) -> tuple[object, ...]:
+def _whose_turn(shape: _Shape, head: tuple[datetime, RunId], served: Mapping[TeamName, int]) -> tuple[object, ...]:
     return (served.get(shape.team, 0), *head)
 
 
@@ -139,9 +133,7 @@ class Baseline:
     def _lines_with_room(self, hopeless: set[_Needs]) -> list[_Line]:
         """Return the lines whose oldest run fits somewhere; what fits nowhere now fits nowhere this round."""
         lines = [line for line in self._lines.values() if line.ages]
-        hopeless.update(
-            needs for needs in {line.shape.needs for line in lines} if not self._rooms.find(*needs)
-        )
+        hopeless.update(needs for needs in {line.shape.needs for line in lines} if not self._rooms.find(*needs))
         return [line for line in lines if line.shape.needs not in hopeless]
 
     def _undo(self, admissions: list[Admission]) -> None:

@@ -58,9 +58,7 @@ def simulate(
 
     Equal arguments give an equal recording. The policy never sees how long a run will take.
     """
-    simulation = _Simulation(
-        trace, fleet, policy, settings or PolicySettings(), options or SimulationOptions()
-    )
+    simulation = _Simulation(trace, fleet, policy, settings or PolicySettings(), options or SimulationOptions())
     return simulation.play(name)
 
 
@@ -86,9 +84,7 @@ class _Simulation:
         self._on_node: dict[NodeId, set[RunId]] = {node_id: set() for node_id in self._nodes}
         self._waiting: set[RunId] = set()
         self._changes: list[Change] = []
-        self._planner = policy(
-            Snapshot(nodes=fleet.nodes, agents=fleet.agents, teams=fleet.teams, settings=settings)
-        )
+        self._planner = policy(Snapshot(nodes=fleet.nodes, agents=fleet.agents, teams=fleet.teams, settings=settings))
 
     def play(self, name: str) -> Recording:
         """Go from round to round until the end."""

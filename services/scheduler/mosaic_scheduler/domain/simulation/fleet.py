@@ -72,15 +72,11 @@ class Fleet:
     @cached_property
     def capacity(self) -> Resources:
         """Cpus, memory and GPUs of all nodes together."""
-        return total(
-            (g.count * g.cpus, float(g.count * g.memory_mb), float(g.count * g.gpus)) for g in self.groups
-        )
+        return total((g.count * g.cpus, float(g.count * g.memory_mb), float(g.count * g.gpus)) for g in self.groups)
 
     def without_borrowing(self, name: TeamName) -> Fleet:
         """Return the fleet with *name* held to its own quota."""
-        teams = tuple(
-            replace(team, borrowing_limit_gpus=0.0) if team.name == name else team for team in self.teams
-        )
+        teams = tuple(replace(team, borrowing_limit_gpus=0.0) if team.name == name else team for team in self.teams)
         return replace(self, teams=teams)
 
 

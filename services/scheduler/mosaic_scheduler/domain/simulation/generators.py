@@ -111,13 +111,9 @@ def team_names(count: int) -> tuple[TeamName, ...]:
     return tuple(TeamName(name) for name in (*_TEAM_NAMES[:count], *numbered))
 
 
-def _steady(
-    random: Random, size: TraceSize, fleet: Fleet, *, kind: TraceKind = TraceKind.STEADY
-) -> list[TracedRun]:
+def _steady(random: Random, size: TraceSize, fleet: Fleet, *, kind: TraceKind = TraceKind.STEADY) -> list[TracedRun]:
     mix = _GANG_MIX if kind is TraceKind.GANGS else _SMALL_MIX
-    runs = [
-        _run(random, index, _someone(random, size), _moment(random, size), mix) for index in range(size.runs)
-    ]
+    runs = [_run(random, index, _someone(random, size), _moment(random, size), mix) for index in range(size.runs)]
     return _scaled(runs, LOAD[kind] * _gpu_seconds(fleet, size))
 
 

@@ -132,9 +132,7 @@ class Life:
     def requeue(self, at: float) -> QueuedRun:
         """Queue the next attempt; the run keeps its age and remembers for whom it had to leave."""
         evicted_for = self.queued.evicted_for | ({self.beneficiary} if self.beneficiary else set())
-        self.queued = replace(
-            self.queued, attempt=self.attempt + 1, passed_over=0, evicted_for=frozenset(evicted_for)
-        )
+        self.queued = replace(self.queued, attempt=self.attempt + 1, passed_over=0, evicted_for=frozenset(evicted_for))
         self.running, self.queued_since = None, at
         return self.queued
 
