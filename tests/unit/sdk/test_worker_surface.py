@@ -22,29 +22,27 @@ from mosaic.worker import (
 )
 from mosaic.worker.protocol import OPTIONAL_PROTOCOLS
 
-UPSTREAM_NAMES = set(
-    [
-        "WorkerConfig",
-        "WorkerRuntime",
-        "WorkerCapabilities",
-        "WorkerMetadata",
-        "TelemetryEmitter",
-        "LifecycleEvent",
-        "LifecycleEventType",
-        "WorkerAnalyticsManifest",
-        "ArtifactsMetadata",
-        "TensorBoardMetadata",
-        "WandBMetadata",
-        "CheckpointMetadata",
-        "WorkerCLI",
-        "load_worker_config_from_file",
-        "extract_worker_config",
-        "WorkerDiscovery",
-        "DiscoveredWorker",
-        "discover_workers",
-        "WORKER_ENTRY_POINT_GROUP",
-    ]
-)
+UPSTREAM_NAMES = {
+    "WorkerConfig",
+    "WorkerRuntime",
+    "WorkerCapabilities",
+    "WorkerMetadata",
+    "TelemetryEmitter",
+    "LifecycleEvent",
+    "LifecycleEventType",
+    "WorkerAnalyticsManifest",
+    "ArtifactsMetadata",
+    "TensorBoardMetadata",
+    "WandBMetadata",
+    "CheckpointMetadata",
+    "WorkerCLI",
+    "load_worker_config_from_file",
+    "extract_worker_config",
+    "WorkerDiscovery",
+    "DiscoveredWorker",
+    "discover_workers",
+    "WORKER_ENTRY_POINT_GROUP",
+}
 OUR_NAMES = {"Stoppable", "Pausable", "Resumable", "Evaluable", "config_schema", "validate_config", "run_worker"}
 
 FIELDS = {

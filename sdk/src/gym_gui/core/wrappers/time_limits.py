@@ -21,9 +21,7 @@ class EpisodeTimeLimitSeconds(gymnasium.Wrapper):
         self.max_episode_seconds = float(max_episode_seconds)
         self._deadline = math.inf
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode and its time."""
         beginning = super().reset(seed=seed, options=options)
         self._deadline = time.perf_counter() + self.max_episode_seconds
@@ -41,9 +39,7 @@ class EpisodeTimeLimitSeconds(gymnasium.Wrapper):
 TimeLimitSeconds = EpisodeTimeLimitSeconds
 
 
-def configure_step_limit(
-    env: gymnasium.Env[Any, Any], max_episode_steps: int | None
-) -> gymnasium.Env[Any, Any]:
+def configure_step_limit(env: gymnasium.Env[Any, Any], max_episode_steps: int | None) -> gymnasium.Env[Any, Any]:
     """Set the step limit of *env*, adding one where there is none; None lifts it."""
     wrapper: Any = env
     while wrapper is not None and not isinstance(wrapper, TimeLimit):
