@@ -155,9 +155,7 @@ def _states(states: type[lifecycle.RunState] | type[lifecycle.AttemptState]) -> 
             f"`{state.value}`",
             comments.get(state.name, ""),
             "yes" if lifecycle.is_terminal(state) else "",
-            " ".join(
-                filter(None, (lifecycle.upstream_status(state).value, lifecycle.upstream_outcome(state)))
-            ),
+            " ".join(filter(None, (lifecycle.upstream_status(state).value, lifecycle.upstream_outcome(state)))),
         )
         for state in states
     )

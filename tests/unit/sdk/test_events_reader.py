@@ -99,9 +99,7 @@ def test_other_words_for_a_kind_are_understood(word: str, model: type[Event]) ->
         ({}, None),
     ],
 )
-def test_the_episode_number_is_found_wherever_the_worker_keeps_it(
-    fields: dict[str, Any], expected: int | None
-) -> None:
+def test_the_episode_number_is_found_wherever_the_worker_keeps_it(fields: dict[str, Any], expected: int | None) -> None:
     assert expected == episode_in(**fields).episode_index
 
 
@@ -306,9 +304,7 @@ def test_a_progress_line_of_rllib_gives_points() -> None:
 
 
 def test_a_log_level_is_read_as_a_word_or_a_number() -> None:
-    levels = [
-        event_in(line(event="log", payload={"text": "x", "level": given})) for given in ("WARN", 40, "shout")
-    ]
+    levels = [event_in(line(event="log", payload={"text": "x", "level": given})) for given in ("WARN", 40, "shout")]
 
     assert [event.payload.level for event in levels if isinstance(event, Log)] == ["warning", "error", "info"]
 
@@ -358,9 +354,7 @@ def test_a_null_the_worker_sent_is_written_again() -> None:
 
 
 def test_an_event_survives_being_written_and_read() -> None:
-    event = event_in(
-        line(event="attempt_ended", payload={"outcome": "failed", "exit_code": -9, "x": math.pi})
-    )
+    event = event_in(line(event="attempt_ended", payload={"outcome": "failed", "exit_code": -9, "x": math.pi}))
 
     assert isinstance(event, AttemptEnded)
     assert event == read_line(write_line(event))

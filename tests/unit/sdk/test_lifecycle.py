@@ -86,9 +86,7 @@ def test_the_matrices_leave_no_pair_out() -> None:
 
 def test_what_ends_a_run_and_what_ends_an_attempt() -> None:
     assert {"succeeded", "failed", "cancelled"} == {state.value for state in RUN_TERMINAL}
-    assert {"succeeded", "failed", "cancelled", "preempted", "lost"} == {
-        state.value for state in ATTEMPT_TERMINAL
-    }
+    assert {"succeeded", "failed", "cancelled", "preempted", "lost"} == {state.value for state in ATTEMPT_TERMINAL}
 
 
 @pytest.mark.parametrize("state", [*RunState, *AttemptState])
@@ -118,9 +116,7 @@ def test_a_fact_about_attempts_says_nothing_about_runs() -> None:
         advance(RunState.ADMITTED, AttemptFact.CLAIMED)
 
 
-def heard(
-    state: RunState | AttemptState, facts: list[RunFact] | list[AttemptFact]
-) -> list[RunState | AttemptState]:
+def heard(state: RunState | AttemptState, facts: list[RunFact] | list[AttemptFact]) -> list[RunState | AttemptState]:
     """Return every state met; a fact that cannot be true is refused and changes nothing."""
     met = [state]
     for fact in facts:

@@ -97,9 +97,7 @@ CANON: Mapping[str, Callable[[Fields], list[str]]] = MappingProxyType(
 )
 
 
-def settle(
-    fields: Fields, names: tuple[str, ...], read: Callable[[Any], Any], faults: list[str], what: str
-) -> None:
+def settle(fields: Fields, names: tuple[str, ...], read: Callable[[Any], Any], faults: list[str], what: str) -> None:
     """Leave under the first of *names* what the first readable one says; note a fault if none is readable."""
     unreadable = []
     for name in names:

@@ -88,12 +88,7 @@ def scan_lines(lines: list[bytes]) -> Scan:
                 record = loads(line)
                 payload = record["payload"]
                 # `_is_plain`, unrolled: calls are what is dear here.
-                if (
-                    record["event"] == "metric"
-                    and len(record) == 4
-                    and "timestamp" in record
-                    and "run_id" in record
-                ):
+                if record["event"] == "metric" and len(record) == 4 and "timestamp" in record and "run_id" in record:
                     agent = None if len(payload) == 3 else _agent_of(payload)
                     value, step = payload["value"], payload["step"]
                     if type(value) in _NUMBERS and type(step) in _NUMBERS:

@@ -51,9 +51,7 @@ def read_object(record: Mapping[str, Any], line: bytes) -> LogLine:
     """Return a JSON object that is no event as log text: its message if it has one, else all of it."""
     raw = read_text(line)
     messages = (record[name] for name in _MESSAGE_NAMES if isinstance(record.get(name), str))
-    return LogLine(
-        next(messages, raw.text)[:TEXT_BYTES], as_level(record.get("level")), record, raw.clipped_bytes
-    )
+    return LogLine(next(messages, raw.text)[:TEXT_BYTES], as_level(record.get("level")), record, raw.clipped_bytes)
 
 
 def _coded(text: str, clipped_bytes: int) -> LogLine:

@@ -26,9 +26,7 @@ from mosaic.events.lifecycle import (
 )
 from mosaic.events.training import Artifact, Custom, Episode, Log, Metric, Step
 
-LifecycleEvent = (
-    RunStarted | RunCompleted | RunFailed | RunCancelled | Heartbeat | CheckpointSaved | CheckpointLoaded
-)
+LifecycleEvent = RunStarted | RunCompleted | RunFailed | RunCancelled | Heartbeat | CheckpointSaved | CheckpointLoaded
 TrainingEvent = Metric | Episode | Step | Log | Artifact | Custom
 AttemptEvent = AttemptStarted | AttemptEnded | TelemetryStarved | TelemetryResumed | ProtocolViolated
 Event = LifecycleEvent | TrainingEvent | AttemptEvent
