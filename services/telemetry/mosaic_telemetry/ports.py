@@ -133,9 +133,7 @@ class EventStore(Protocol):
         With *kinds*, frames that hold none of them are left out.
         """
 
-    def frames_backwards(
-        self, run_id: str, *, attempt: int = 0, kinds: Collection[str] = ()
-    ) -> Iterator[StoredFrame]:
+    def frames_backwards(self, run_id: str, *, attempt: int = 0, kinds: Collection[str] = ()) -> Iterator[StoredFrame]:
         """Yield the frames of a run from its end to its start."""
 
     def series(self, run_id: str, *, attempt: int = 0) -> list[Series]:

@@ -64,9 +64,7 @@ class SqlEvents:
                 first = start.seq if number == start.attempt else 0
                 yield from self._frames_of(timeline.stream, first, kinds)
 
-    def frames_backwards(
-        self, run_id: str, *, attempt: int = 0, kinds: Collection[str] = ()
-    ) -> Iterator[StoredFrame]:
+    def frames_backwards(self, run_id: str, *, attempt: int = 0, kinds: Collection[str] = ()) -> Iterator[StoredFrame]:
         """Yield the frames of a run from its end to its start."""
         table = tables.frames
         for timeline in reversed(self.timelines(run_id)):
@@ -204,9 +202,7 @@ class SqlEvents:
             begin = select(func.coalesce(func.max(c.first_seq), 0)).where(
                 c.run_id == stream.run_id, c.attempt == stream.attempt, c.first_seq <= seq
             )
-            query = _frames_query(stream, kinds).where(
-                c.first_seq >= begin.scalar_subquery(), c.last_seq >= seq
-            )
+            query = _frames_query(stream, kinds).where(c.first_seq >= begin.scalar_subquery(), c.last_seq >= seq)
             page = self._read(query.order_by(c.first_seq).limit(_PAGE))
             yield from map(rows.frame_of, page)
             if len(page) < _PAGE:

@@ -93,9 +93,7 @@ def _is_whole(record: Record, attempt: SealedAttempt) -> bool:
     if attempt.last_seq >= 0:
         return not timeline.gaps(attempt.last_seq)
     # Nobody knows how far a lost attempt came; the agent's own last line tells, if it ever arrives.
-    has_ended = any(
-        fact.kind == "attempt_ended" and fact.stream.attempt == attempt.attempt for fact in record.facts
-    )
+    has_ended = any(fact.kind == "attempt_ended" and fact.stream.attempt == attempt.attempt for fact in record.facts)
     return (has_ended or not attempt.started_at) and not timeline.gaps()
 
 

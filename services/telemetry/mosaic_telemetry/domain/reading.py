@@ -43,9 +43,7 @@ def outlook(timelines: Sequence[Timeline], attempt: int, seq: int, *, past_gaps:
     return Outlook(tuple(stretches), False)
 
 
-def _between(
-    timeline: Timeline, first: int, missing: Sequence[tuple[int, int]], *, past_gaps: bool
-) -> list[Stretch]:
+def _between(timeline: Timeline, first: int, missing: Sequence[tuple[int, int]], *, past_gaps: bool) -> list[Stretch]:
     attempt, last = timeline.stream.attempt, timeline.heard.last
     stretches: list[Stretch] = []
     for gap_first, gap_last in missing:

@@ -35,9 +35,7 @@ class TelemetryApi(TelemetryServicer):
         self._metrics = metrics
         self._is_ending = is_ending
 
-    def ReadEvents(
-        self, request: pb.ReadEventsRequest, context: grpc.ServicerContext
-    ) -> Iterator[pb.EventChunk]:
+    def ReadEvents(self, request: pb.ReadEventsRequest, context: grpc.ServicerContext) -> Iterator[pb.EventChunk]:
         """Stream lines from a position on."""
         start = Position(getattr(request, "from").attempt, getattr(request, "from").seq)
         kinds = frozenset(request.kinds)
@@ -58,16 +56,12 @@ class TelemetryApi(TelemetryServicer):
             )
             yield from _event_chunks(request.run_id, lines, request.limit)
 
-    def ListSeries(
-        self, request: pb.ListSeriesRequest, context: grpc.ServicerContext
-    ) -> pb.ListSeriesResponse:
+    def ListSeries(self, request: pb.ListSeriesRequest, context: grpc.ServicerContext) -> pb.ListSeriesResponse:
         """Name the series of a run."""
         found = self._store.series(request.run_id, attempt=request.attempt)
         return pb.ListSeriesResponse(series=[_series_info(series) for series in found])
 
-    def ReadSeries(
-        self, request: pb.ReadSeriesRequest, context: grpc.ServicerContext
-    ) -> pb.ReadSeriesResponse:
+    def ReadSeries(self, request: pb.ReadSeriesRequest, context: grpc.ServicerContext) -> pb.ReadSeriesResponse:
         """Return a curve."""
         wanted = StepRange(
             request.from_step if request.HasField("from_step") else None,
@@ -91,9 +85,7 @@ class TelemetryApi(TelemetryServicer):
             unit=curve.unit,
         )
 
-    def ReadEpisodes(
-        self, request: pb.ReadEpisodesRequest, context: grpc.ServicerContext
-    ) -> pb.ReadEpisodesResponse:
+    def ReadEpisodes(self, request: pb.ReadEpisodesRequest, context: grpc.ServicerContext) -> pb.ReadEpisodesResponse:
         """Return episodes."""
         after = Position(0, -1)
         if request.HasField("after"):
@@ -125,16 +117,12 @@ class TelemetryApi(TelemetryServicer):
 
     def Summarise(self, request: pb.SummariseRequest, context: grpc.ServicerContext) -> pb.SummariseResponse:
         """Return a row for each run."""
-        return pb.SummariseResponse(
-            summaries=[_summary(row) for row in summarise(request.run_ids, store=self._store)]
-        )
+        return pb.SummariseResponse(summaries=[_summary(row) for row in summarise(request.run_ids, store=self._store)])
 
     def GetManifest(self, request: pb.GetManifestRequest, context: grpc.ServicerContext) -> pb.Manifest:
         """Return the manifest of an ended run."""
         record = manifest_of(request.run_id, store=self._store)
-        return pb.Manifest(
-            run_id=request.run_id, json=record.manifest_json, digest=record.digest, path=record.path
-        )
+        return pb.Manifest(run_id=request.run_id, json=record.manifest_json, digest=record.digest, path=record.path)
 
     def _wanted(self, context: grpc.ServicerContext) -> Callable[[], bool]:
         return lambda: context.is_active() and not self._is_ending()
@@ -146,9 +134,7 @@ def _event_chunks(run_id: str, following: Iterator[Lines], limit: int) -> Iterat
         for begin in range(0, len(lines.lines), _LINES_PER_CHUNK):
             part = lines.lines[begin : begin + _LINES_PER_CHUNK][: int(min(left, _LINES_PER_CHUNK))]
             left -= len(part)
-            stamped = [
-                pb.StampedLine(seq=seq, time=time, kind=kind, line=line) for seq, time, kind, line in part
-            ]
+            stamped = [pb.StampedLine(seq=seq, time=time, kind=kind, line=line) for seq, time, kind, line in part]
             yield pb.EventChunk(run_id=run_id, attempt=lines.attempt, lines=stamped)
             if left <= 0:
                 return
@@ -166,9 +152,7 @@ def _log_chunks(entries: list[LogEntry]) -> Iterator[pb.LogChunk]:
 
 
 def _log_entry(entry: LogEntry) -> pb.LogEntry:
-    return pb.LogEntry(
-        seq=entry.seq, time=entry.time, stream=entry.stream, level=entry.level, text=entry.text
-    )
+    return pb.LogEntry(seq=entry.seq, time=entry.time, stream=entry.stream, level=entry.level, text=entry.text)
 
 
 def _series_info(series: Series) -> pb.SeriesInfo:

@@ -55,9 +55,7 @@ class Scribe:
         """Write what can be written; return how long nothing will be due."""
         parts = self._parts
         try:
-            due_at = write_manifests(
-                store=parts.store, manifests=parts.manifests, feed=parts.feed, clock=parts.clock
-            )
+            due_at = write_manifests(store=parts.store, manifests=parts.manifests, feed=parts.feed, clock=parts.clock)
         except (Unavailable, OSError) as error:
             log.warning("manifests wait", reason=str(error))
             return 1.0

@@ -80,9 +80,7 @@ class TelemetryService:
         if self._settings.broker_url:
             for shard in range(self._settings.event_shards):
                 self._broker_faults[shard] = "not connected yet"
-                thread = threading.Thread(
-                    target=self._consume, args=(shard,), name=f"shard {shard}", daemon=True
-                )
+                thread = threading.Thread(target=self._consume, args=(shard,), name=f"shard {shard}", daemon=True)
                 self._consumers.append(thread)
                 thread.start()
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from mosaic.errors import NotFound, did_you_mean
-from mosaic_telemetry.domain.downsample import Bucket, bucket_of, points_as_buckets, thin
+from mosaic_telemetry.domain.downsample import Bucket, bucket_of, thin, thin_points
 from mosaic_telemetry.domain.series import LEVELS, Series, SeriesKey
 from mosaic_telemetry.ports import EventStore, Position, StepRange
 
@@ -62,9 +63,11 @@ def read_curve(
         raise NotFound(_no_such_series(run_id, key, {one.key.name for one in series}))
     spans = _without_repetition(parts, wanted)
     level = _level(spans, resolution, store)
+    total, unit = sum(part.count for part in parts), parts[-1].unit or parts[0].unit
+    if not level:
+        return Curve(_thinned_points(spans, resolution, store), total, unit)
     buckets = [bucket for part, span in spans for bucket in _buckets(part, level, span, store)]
-    total = sum(part.count for part in parts)
-    return Curve(thin(buckets, resolution), total, parts[-1].unit or parts[0].unit)
+    return Curve(thin(buckets, resolution), total, unit)
 
 
 def summarise(run_ids: Collection[str], *, store: EventStore) -> list[RunSummary]:
@@ -102,9 +105,16 @@ def _points_in(series: Series, span: StepRange, store: EventStore) -> int:
     return sum(bucket.points for bucket in store.buckets(series, LEVELS[-1], span))
 
 
+def _thinned_points(spans: Sequence[tuple[Series, StepRange]], resolution: int, store: EventStore) -> list[Bucket]:
+    steps, values = array("d"), array("d")
+    for series, span in spans:
+        more_steps, more_values = store.points(series, span)
+        steps.extend(more_steps)
+        values.extend(more_values)
+    return thin_points(steps, values, resolution)
+
+
 def _buckets(series: Series, level: int, span: StepRange, store: EventStore) -> list[Bucket]:
-    if not level:
-        return list(points_as_buckets(*store.points(series, span)))
     buckets: list[Bucket] = []
     for bucket in store.buckets(series, level, span):
         buckets += [bucket] if _is_inside(bucket, span) else _clipped(series, bucket, span, store)

@@ -23,9 +23,7 @@ def seal(run: RunSealed, *, store: EventStore, clock: Clock, patience: timedelta
     store.put_seal(run, clock() + patience)
 
 
-def write_manifests(
-    *, store: EventStore, manifests: ManifestStore, feed: LiveFeed, clock: Clock
-) -> datetime | None:
+def write_manifests(*, store: EventStore, manifests: ManifestStore, feed: LiveFeed, clock: Clock) -> datetime | None:
     """Write every manifest that can be written, and return when the next one must be.
 
     A manifest waits for the events it lacks until it is due, then it is written with its gaps named;

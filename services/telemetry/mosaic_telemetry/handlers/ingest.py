@@ -175,9 +175,7 @@ def _add_rare(writer: EventWriter, stream: StreamId, piece: _Piece) -> None:
         if event.event in FACT_KINDS and not isinstance(event, Custom)
     ]
     facts += [
-        Fact(
-            stream, first_seq + line, times[line], "violation", {"kind": broken.kind, "reason": broken.reason}
-        )
+        Fact(stream, first_seq + line, times[line], "violation", {"kind": broken.kind, "reason": broken.reason})
         for line, broken in scan.violations[:_VIOLATIONS_KEPT]
     ]
     writer.add_facts(facts)

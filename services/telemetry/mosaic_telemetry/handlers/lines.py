@@ -127,9 +127,7 @@ def _read(run_id: str, seen: Outlook, kinds: Collection[str], store: EventStore)
         yield from _read_stretch(run_id, stretch, kinds, store)
 
 
-def _read_stretch(
-    run_id: str, stretch: Stretch, kinds: Collection[str], store: EventStore
-) -> Iterator[Lines]:
+def _read_stretch(run_id: str, stretch: Stretch, kinds: Collection[str], store: EventStore) -> Iterator[Lines]:
     start = Position(stretch.attempt, stretch.first_seq)
     for frame in store.frames(run_id, start, attempt=stretch.attempt, kinds=kinds):
         if frame.first_seq > stretch.last_seq:

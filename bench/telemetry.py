@@ -1,0 +1,232 @@
+"""Telemetry end to end: from a worker's stdout to committed in PostgreSQL, through RabbitMQ.
+
+A worker prints lines of 200 bytes, half metrics, half steps. The agent's own reader, spool and shipper
+take them; the telemetry service, a process of its own, stores them. The clock stops when the database
+shows the last one. The bare figure is what the same broker does with the same lines in batches of the
+same size when nothing is done to them: published with confirms to an equal quorum queue, consumed and
+acknowledged. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy
+
+from mosaic.agent.backlog import Backlog
+from mosaic.agent.listener import Listener
+from mosaic.agent.shipper import Shipper
+from mosaic.agent.spool import FRAME_BYTES, Spool
+from mosaic.agent.stream import Stream
+from mosaic.agent.translate import Mask
+from mosaic.hosting.database import open_engine
+from mosaic.messaging.consumer import DONE, Delivery, Settlement, consume
+from mosaic.messaging.event_messages import BrokerFrameSink
+from mosaic.messaging.publisher import Message, Publisher
+from mosaic.messaging.topology import EVENTS, event_queue, event_routing_key, event_topology
+from tests.servers.choice import servers
+
+RUN_ID = "01JD00000000000000BENCH000"
+LINE_BYTES = 200
+_BLOCK_LINES = 2_000
+_IN_FLIGHT = 64
+
+
+def some_lines(first: int, count: int) -> bytes:
+    """Return *count* lines of 200 bytes, newline included, as our emitter writes them."""
+    lines = []
+    for step in range(first, first + count):
+        if step % 2:
+            payload = f'"name":"losses/value_loss_{step // 2 % 8}","step":{step},"value":{step * 0.37 % 1:.9f}'
+            event = "metric"
+        else:
+            payload = f'"episode_index":{step // 500},"reward":{step * 0.11 % 1:.6f},"step_index":{step % 500}'
+            event = "step"
+        head = f'{{"event":"{event}","payload":{{{payload}}},"run_id":"{RUN_ID}","timestamp":1763265600.'
+        lines.append(head + f"{step % 10**6:06d}".ljust(LINE_BYTES - len(head) - 2, "0") + "}\n")
+    return "".join(lines).encode()
+
+
+def work(events: int) -> None:
+    """Be the worker: print *events* lines as fast as the pipe takes them."""
+    blocks = [some_lines(first, _BLOCK_LINES) for first in range(0, 20 * _BLOCK_LINES, _BLOCK_LINES)]
+    sys.stdin.buffer.read(1)
+    for number in range(events // _BLOCK_LINES):
+        os.write(1, blocks[number % len(blocks)])
+
+
+def be_agent(url: str, events: int) -> None:
+    """Be the agent of one attempt: read the worker's pipe, spool, ship; print when the worker began."""
+    publisher = Publisher(url, event_topology())
+    shipper = Shipper(BrokerFrameSink(publisher))
+    shipper.start()
+    with tempfile.TemporaryDirectory() as folder:
+        backlog = Backlog(2**33)
+        spool = Spool(Path(folder), RUN_ID, 1, on_growth=backlog.change)
+        shipper.add(spool)
+        stream = Stream(spool, mask=Mask({}), backlog=backlog, clock=time.time)
+        asyncio.run(_listen(stream, shipper, events))
+        spool.flush()
+        shipper.last(spool)
+        shipper.wait_until_empty(600)
+        shipper.stop()
+        spool.close()
+    publisher.close()
+
+
+async def _listen(stream: Stream, shipper: Shipper, events: int) -> None:
+    loop = asyncio.get_running_loop()
+    command = [sys.executable, "-m", "bench.telemetry", "--role", "worker", "--events", str(events)]
+    worker = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pipesize=2**20
+    )
+    assert worker.stdin and worker.stdout and worker.stderr
+    listener = Listener(
+        stream,
+        loop,
+        on_landmark=lambda _: None,
+        on_first_line=lambda: None,
+        on_frames=shipper.wake,
+    )
+    listener.listen(worker.stdout.fileno(), worker.stderr.fileno(), is_roomy=True)
+    await asyncio.sleep(1.0)
+    print(json.dumps({"started": time.time()}), flush=True)
+    worker.stdin.write(b"x")
+    worker.stdin.close()
+    while worker.poll() is None:
+        await asyncio.sleep(0.01)
+    listener.drain()
+
+
+def measure_whole(amqp_url: str, database_url: str, events: int) -> float:
+    """Return events per second from the worker's first line to the last commit."""
+    with tempfile.TemporaryDirectory() as folder, _service(amqp_url, database_url, folder):
+        agent = subprocess.Popen(_role("agent", amqp_url, events), stdout=subprocess.PIPE)
+        assert agent.stdout is not None
+        started = json.loads(agent.stdout.readline())["started"]
+        ended = _wait_for(database_url, events)
+        agent.wait()
+    return events / (ended - started)
+
+
+def _role(role: str, url: str, events: int) -> list[str]:
+    return [sys.executable, "-m", "bench.telemetry", "--role", role, "--url", url, "--events", str(events)]
+
+
+@contextmanager
+def _service(amqp_url: str, database_url: str, folder: str) -> Iterator[None]:
+    settings = {
+        "DATABASE_URL": database_url,
+        "BROKER_URL": amqp_url,
+        "MANIFEST_ROOT": folder,
+        "GRPC_ADDRESS": "127.0.0.1:0",
+        "HEALTH_ADDRESS": "127.0.0.1:0",
+        "LOG_LEVEL": "warning",
+    }
+    env = {**os.environ, **{f"MOSAIC_TELEMETRY_{name}": value for name, value in settings.items()}}
+    process = subprocess.Popen([sys.executable, "-m", "mosaic_telemetry"], env=env)
+    try:
+        time.sleep(3)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait_for(database_url: str, events: int) -> float:
+    """Return the moment at which the database showed all *events*."""
+    engine = open_engine(database_url)
+    query = sqlalchemy.text("SELECT counts FROM telemetry_streams WHERE run_id = :run_id")
+    while True:
+        with engine.connect() as connection:
+            row = connection.execute(query, {"run_id": RUN_ID}).first()
+        if row is not None and sum(json.loads(row.counts).values()) >= events:
+            engine.dispose()
+            return time.time()
+        time.sleep(0.02)
+
+
+def measure_bare(amqp_url: str, events: int) -> float:
+    """Return events per second when the broker alone handles them."""
+    receiver = subprocess.Popen(_role("receiver", amqp_url, events), stdout=subprocess.PIPE)
+    assert receiver.stdout is not None
+    receiver.stdout.readline()
+    per_batch = FRAME_BYTES // LINE_BYTES
+    body = some_lines(0, per_batch)
+    message = Message(EVENTS, event_routing_key(RUN_ID, 4), body)
+    publisher = Publisher(amqp_url, event_topology())
+    publisher.publish([message])
+    batches = events // per_batch
+    started = time.time()
+    for begin in range(0, batches, _IN_FLIGHT):
+        wave = [message] * min(_IN_FLIGHT, batches - begin)
+        confirmed = publisher.publish(wave, timeout_s=60)
+        assert len(confirmed) == len(wave)
+    ended = json.loads(receiver.stdout.readline())["ended"]
+    publisher.close()
+    receiver.wait()
+    return batches * per_batch / float(ended - started)
+
+
+def receive(url: str, events: int) -> None:
+    """Be the bare consumer: take everything, acknowledge it, say when the last one came."""
+    per_batch = FRAME_BYTES // LINE_BYTES
+    expected, received, stop = 1 + events // per_batch, 0, threading.Event()
+
+    def take(deliveries: Sequence[Delivery]) -> Sequence[Settlement]:
+        nonlocal received
+        received += len(deliveries)
+        if received >= expected:
+            print(json.dumps({"ended": time.time()}), flush=True)
+            stop.set()
+        return [DONE] * len(deliveries)
+
+    topology = event_topology()
+    shard = int(event_routing_key(RUN_ID, 4).rpartition(".")[2])
+    consume(
+        url,
+        topology,
+        event_queue(topology, shard),
+        take,
+        prefetch=64,
+        stop=stop,
+        listener=lambda fault: print(json.dumps({"ready": fault is None}), flush=True),
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=1_500_000)
+    parser.add_argument("--role", choices=["worker", "agent", "receiver"])
+    parser.add_argument("--url", default="")
+    chosen = parser.parse_args()
+    if chosen.role == "worker":
+        return work(chosen.events)
+    if chosen.role == "agent":
+        return be_agent(chosen.url, chosen.events)
+    if chosen.role == "receiver":
+        return receive(chosen.url, chosen.events)
+    events = chosen.events // _BLOCK_LINES * _BLOCK_LINES
+    with servers(["rabbitmq", "postgres"], durable=True) as running:
+        bare = measure_bare(running.rabbitmq.url, events)
+        print(f"bare publish and consume  {bare:12,.0f} events/s")
+        whole = measure_whole(running.rabbitmq.url, running.postgres.url, events)
+        print(f"worker to PostgreSQL      {whole:12,.0f} events/s")
+    print(json.dumps({"events_per_s": round(whole), "ratio_to_bare": round(whole / bare, 3), "bare": round(bare)}))
+    return None
+
+
+if __name__ == "__main__":
+    main()
