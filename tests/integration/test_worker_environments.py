@@ -37,13 +37,13 @@ def test_an_environment_lives_from_its_installation_to_its_removal(
 
     mosaic_workers("install", str(project))
 
-    assert ("corridor", "0.1.0", True) == tuple(listed("corridor")[key] for key in ("worker", "version", "is_usable"))
-    assert [] == list(project.glob("*.egg-info"))
+    assert tuple(listed("corridor")[key] for key in ("worker", "version", "is_usable")) == ("corridor", "0.1.0", True)
+    assert list(project.glob("*.egg-info")) == []
 
     environment = find_environment("corridor", tmp_path / "home")
     first = probe_environment(environment)
     assert first == probe_environment(environment)
-    assert ("-m", "mosaic_corridor") == first.workers[0].launch
+    assert first.workers[0].launch == ("-m", "mosaic_corridor")
 
     mosaic_workers("check", "corridor", "--only", "nested config")
 
