@@ -6,11 +6,15 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from datetime import datetime
 from heapq import heappop, heappush
+from typing import TypeAlias
 
 from mosaic.ids import RunId, TeamName, UserName
 from mosaic_scheduler.domain.demand import Demand, DemandBook
 from mosaic_scheduler.domain.reasons import Reason, ReasonCode
 from mosaic_scheduler.domain.run import PriorityClass, QueuedRun
+
+#: When a run was submitted, and which it is: runs of equal standing are served in this order.
+Head: TypeAlias = tuple[datetime, RunId]
 
 
 class Group:
@@ -25,12 +29,12 @@ class Group:
         self.demand = demand
         #: Whether these runs could be asked to leave without losing what they learned.
         self.resumable = resumable
-        self.order: list[tuple[datetime, RunId]] = []
+        self.order: list[Head] = []
         self.ids: dict[RunId, None] = {}
         #: How many of them have started in the round that is being decided.
         self.started = 0
 
-    def head(self) -> tuple[datetime, RunId]:
+    def head(self) -> Head:
         """Return the submission and the id of the oldest run that has not started in this round."""
         return self.order[self.started]
 
@@ -47,7 +51,7 @@ class WaitingLine:
         }
         self._groups: dict[tuple[object, ...], Group] = {}
         self._group_of: dict[RunId, Group] = {}
-        self._due: list[tuple[datetime, RunId]] = []
+        self._due: list[Head] = []
         self._book = DemandBook()
 
     def load(self, runs: Iterable[QueuedRun]) -> None:

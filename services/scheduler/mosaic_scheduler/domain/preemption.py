@@ -49,7 +49,7 @@ class Evictions:
         self._ledger = ledger
         self._min_runtime = min_runtime
         self._now = now
-        self._by_claim: dict[tuple[TeamName, PriorityClass], dict[NodeId, list[Victim]]] = {}
+        self._by_claim: dict[tuple[TeamName, PriorityClass, Standing], dict[NodeId, list[Victim]]] = {}
         self._leaving = _leaving_nodes(fleet)
 
     def find(self, run: QueuedRun, demand: Demand, taken: Collection[NodeId]) -> Eviction | None:
@@ -61,26 +61,33 @@ class Evictions:
                     return eviction
         found = [
             eviction
-            for node_id, victims in self._promising_nodes(run, taken)
+            for node_id, victims in self._promising_nodes(run, demand, taken)
             if (eviction := self._on_node(node_id, victims, run, demand)) is not None and eviction.victims
         ]
         return min(found, key=_total_cost, default=None)
 
-    def _promising_nodes(self, run: QueuedRun, taken: Collection[NodeId]) -> list[tuple[NodeId, list[Victim]]]:
-        claim = (run.team, run.priority)
+    def _promising_nodes(
+        self, run: QueuedRun, demand: Demand, taken: Collection[NodeId]
+    ) -> list[tuple[NodeId, list[Victim]]]:
+        claim = (run.team, run.priority, self._ledger.standing(run.team, demand.amount))
         if claim not in self._by_claim:
-            self._by_claim[claim] = self._victims_by_node(run.team, run.priority)
+            self._by_claim[claim] = self._victims_by_node(*claim)
         nodes = self._by_claim[claim]
         return [item for item in nodes.items() if item[0] not in taken][:_NODES_COMPARED]
 
-    def _victims_by_node(self, team: TeamName, priority: PriorityClass) -> dict[NodeId, list[Victim]]:
+    def _victims_by_node(
+        self, team: TeamName, priority: PriorityClass, standing: Standing
+    ) -> dict[NodeId, list[Victim]]:
         nodes: dict[NodeId, list[Victim]] = {}
-        for victim in sorted(self._victims(team, priority), key=lambda victim: victim.cost):
+        for victim in sorted(self._victims(team, priority, standing), key=lambda victim: victim.cost):
             nodes.setdefault(victim.attempt.node_id, []).append(victim)
         return nodes
 
-    def _victims(self, team: TeamName, priority: PriorityClass) -> Iterator[Victim]:
+    def _victims(self, team: TeamName, priority: PriorityClass, standing: Standing) -> Iterator[Victim]:
         for owner, attempts in self._fleet.resumable_of.items():
+            # Whoever is beyond the quota gets within it only when the team's own attempts leave.
+            if standing is Standing.BORROWED and owner != team:
+                continue
             overdrawn = owner != team and any(self._ledger.overdraft(owner, r) for r in RESOURCES)
             # A team's quota protects its attempts from the priorities of others.
             ranked = owner == team or not self._ledger.is_guaranteed(owner)

@@ -115,6 +115,11 @@ class Ledger:
                 return Standing.BORROWED
         return Standing.OWN
 
+    def is_within_whole_quota(self, team: TeamName, amount: Amount) -> bool:
+        """Tell whether *amount* alone would stay within the quota of *team*."""
+        quotas = self._quotas.get(team, (None, None, None))
+        return all(quota is None or extra <= quota for quota, extra in zip(quotas, amount, strict=True))
+
     def is_guaranteed(self, team: TeamName) -> bool:
         """Tell whether *team* has a quota of anything."""
         return any(quota is not None for quota in self._quotas.get(team, ()))

@@ -11,7 +11,7 @@ from mosaic_scheduler.domain.amount import Amount
 from mosaic_scheduler.domain.caps import why_capped
 from mosaic_scheduler.domain.fairness import Turns
 from mosaic_scheduler.domain.fleet import Fleet
-from mosaic_scheduler.domain.line import Group, WaitingLine
+from mosaic_scheduler.domain.line import Group, Head, WaitingLine
 from mosaic_scheduler.domain.packing import choose
 from mosaic_scheduler.domain.plan import Admission, Expiry, Plan, Preemption, Reservation
 from mosaic_scheduler.domain.preemption import Eviction, Evictions
@@ -31,7 +31,7 @@ class Round:
 
     Runs within quota are served first, class by class; then those that would borrow. Within a class
     the team with the lowest score has the turn, then its user with the lowest score, then the
-    oldest run. One start ends the turn.
+    oldest run; age also decides between equal scores. One start ends the turn.
     """
 
     def __init__(
@@ -60,7 +60,9 @@ class Round:
         self._starts_of_team: dict[TeamName, int] = {}
         #: The first run of each group that found no place, its team, and the starts counted until then.
         self._passed: list[tuple[RunId, TeamName | None, int]] = []
+        #: Groups for the second pass, and whether quota is kept for their first run.
         self._would_borrow: dict[Group, bool] = {}
+        self._claims: set[TeamName] = set()
         self._grants: list[tuple[Group, NodeSpace, Holding]] = []
         self._charges: list[tuple[TeamName, UserName, Amount, int]] = []
 
@@ -76,13 +78,14 @@ class Round:
             self._undo()
 
     def _serve(self, groups_of: Class, standing: Standing) -> None:
-        turns = [(self._turns.team_score(team), team) for team in groups_of]
-        heapify(turns)
         lines = {team: self._user_line(team, users) for team, users in groups_of.items()}
+        turns = [(self._turns.team_score(team), line.head(), team) for team, line in lines.items()]
+        heapify(turns)
         while turns:
-            _, team = heappop(turns)
-            if self._serve_team(team, lines[team], standing):
-                heappush(turns, (self._turns.team_score(team), team))
+            _, _, team = heappop(turns)
+            line = lines[team]
+            if self._serve_team(team, line, standing) and line.first() is not None:
+                heappush(turns, (self._turns.team_score(team), line.head(), team))
 
     def _user_line(self, team: TeamName, users: Mapping[UserName, Iterable[Group]]) -> UserLine:
         line = UserLine()
@@ -133,8 +136,11 @@ class Round:
 
     def _claim_quota(self, group: Group) -> bool:
         """Keep freed quota for a run that its own team's smaller runs have overtaken too often."""
-        if self._first(group).passed_over < self._settings.patience:
+        if self._first(group).passed_over < self._settings.patience or group.team in self._claims:
             return False
+        if not self._ledger.is_within_whole_quota(group.team, group.demand.amount):
+            return False
+        self._claims.add(group.team)
         self._charge(group.team, group.user, group.demand.amount, 1)
         return True
 
@@ -278,35 +284,39 @@ class UserLine:
     __slots__ = ("_groups", "_users")
 
     def __init__(self) -> None:
-        self._users: list[tuple[float, UserName]] = []
-        self._groups: dict[UserName, list[tuple[tuple[datetime, RunId], Group]]] = {}
+        self._users: list[tuple[float, Head, UserName]] = []
+        self._groups: dict[UserName, list[tuple[Head, Group]]] = {}
 
-    def add(self, score: float, user: UserName, groups: list[tuple[tuple[datetime, RunId], Group]]) -> None:
+    def add(self, score: float, user: UserName, groups: list[tuple[Head, Group]]) -> None:
         """Let *user* stand in line with *groups*, each with its oldest run."""
         heapify(groups)
         self._groups[user] = groups
-        heappush(self._users, (score, user))
+        heappush(self._users, (score, groups[0][0], user))
 
     def first(self) -> Group | None:
         """Return the group whose turn it is; None when nobody is left."""
-        return self._groups[self._users[0][1]][0][1] if self._users else None
+        return self._groups[self._users[0][2]][0][1] if self._users else None
 
-    def started(self, score: float, head: tuple[datetime, RunId] | None) -> None:
+    def head(self) -> Head:
+        """Return the run whose turn it is."""
+        return self._users[0][1]
+
+    def started(self, score: float, head: Head | None) -> None:
         """Note the user's new *score* and the next run of the group, None when it has no more."""
-        user = self._users[0][1]
+        user = self._users[0][2]
         groups = self._groups[user]
         if head is not None:
             heapreplace(groups, (head, groups[0][1]))
         else:
             heappop(groups)
         if groups:
-            heapreplace(self._users, (score, user))
+            heapreplace(self._users, (score, groups[0][0], user))
         else:
             heappop(self._users)
 
     def skip(self) -> None:
         """Try the first group no more in this pass."""
-        groups = self._groups[self._users[0][1]]
+        groups = self._groups[self._users[0][2]]
         heappop(groups)
         if not groups:
             heappop(self._users)
