@@ -444,3 +444,35 @@ def test_the_base_parser_has_upstreams_options() -> None:
         "grpc": False,
         "grpc_target": "127.0.0.1:50055",
     } == vars(options)
+
+
+def test_a_signal_before_there_is_a_runtime_cancels_the_run(launch: Any) -> None:
+    def slow(config: Config) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise AssertionError("not reached")
+
+    outcome = launch(slow)
+
+    assert (143, ["run_started", "run_cancelled"]) == (outcome.code, outcome.events)
+
+
+def test_a_signal_after_the_run_changes_nothing(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def save_and_be_signalled(manifest: WorkerAnalyticsManifest, path: Path) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(WorkerAnalyticsManifest, "save", save_and_be_signalled)
+
+    outcome = launch(Silent)
+
+    assert (0, ["run_started", "run_completed"]) == (outcome.code, outcome.events)
+
+
+def test_an_emitter_made_before_the_run_keeps_its_place(launch: Any) -> None:
+    early = TelemetryEmitter("R1")
+
+    class Borrowing(Silent):
+        def run(self) -> dict[str, Any]:
+            early.metric("loss", 1.0, 1)
+            return {}
+
+    assert ["run_started", "metric", "run_completed"] == launch(Borrowing).events

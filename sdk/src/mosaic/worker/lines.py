@@ -18,10 +18,12 @@ the work may still be worth a checkpoint. Whoever stops the reader also stops th
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Protocol, TextIO
 
 #: What POSIX promises to write to a pipe in one piece on Linux; smaller elsewhere is rare.
@@ -178,10 +180,10 @@ class LineWriter:
         if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             return
         self._gone = True
-        if self.stream is sys.stdout and isinstance(error, BrokenPipeError):
-            # What is still in its buffer would fail again at exit and change the exit code.
+        if self.buffered:
+            # What is still in stdout's own buffer would fail again at exit and change the exit code.
             nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.stream.fileno())
+            os.dup2(nowhere, 1)
             os.close(nowhere)
         if sys.stderr is not None:
             message = f"mosaic: nobody reads the telemetry any more ({error}); the run goes on without it\n"
@@ -224,16 +226,31 @@ class LineWriter:
 
 def writer_for(stream: TextIO) -> LineWriter:
     """Return the one writer of *stream* in this process."""
+    # The writer keeps its stream alive, so no other stream can have the same id meanwhile.
     writer = _writers.get(id(stream))
-    if writer is None or writer.stream is not stream:
+    if writer is None:
         writer = LineWriter(stream)
         _writers[id(stream)] = writer
     return writer
 
 
+@contextlib.contextmanager
+def redirected(stream: TextIO, onto: TextIO) -> Iterator[None]:
+    """Let the writer of *stream* write through *onto* for a while, and be the writer of both."""
+    writer = writer_for(stream)
+    writer.stream = onto
+    _writers[id(onto)] = writer
+    try:
+        yield
+    finally:
+        writer.flush()
+        writer.stream = stream
+        del _writers[id(onto)]
+
+
 def _is_pipe_or_file(stream: TextIO) -> bool:
     try:
-        return stream is sys.stdout and not os.isatty(stream.fileno())
+        return stream.fileno() == 1 and not os.isatty(1)
     except (OSError, ValueError, AttributeError):
         return False
 

@@ -61,23 +61,22 @@ class Session:
 
     def execute(self, make_runtime: Callable[[], WorkerRuntime], checkpoint: Path | None) -> int:
         """Build the runtime, resume it from *checkpoint* if it can, run it, and return the exit code."""
-        manifest_before = _fingerprint(self._manifest_path)
-        try:
-            runtime = make_runtime()
-            self._resume(runtime, checkpoint)
-            self._writer.prologue = self
-            with _Signals(runtime, self._note_signal), _Heartbeat(self):
-                self.summary = _as_summary(runtime.run())
-        except Stopped as stopped:
-            self._signal = stopped.number
-            return self._finish_cancelled({"reason": f"ended by {stopped}"})
-        except SystemExit as leaving:
-            return self._finish_exit(leaving.code)
-        except BaseException as error:
-            return self._finish_failed(error)
-        if _fingerprint(self._manifest_path) == manifest_before:
-            self._write_manifest()
-        return self._finish_returned()
+        with _Signals(self._note_signal) as signals:
+            try:
+                manifest_before = _fingerprint(self._manifest_path)
+                runtime = make_runtime()
+                self._resume(runtime, checkpoint)
+                self._writer.prologue = self
+                signals.attend(runtime)
+                with _Heartbeat(self):
+                    self.summary = _as_summary(runtime.run())
+                signals.dismiss()
+            except BaseException as error:
+                signals.dismiss()
+                return self._finish_raised(error)
+            if _fingerprint(self._manifest_path) == manifest_before:
+                self._write_manifest()
+            return self._finish_returned()
 
     def announce(self) -> None:
         """Say that the run has started, on behalf of a runtime that has not."""
@@ -132,6 +131,14 @@ class Session:
             self.emitter.run_cancelled(payload)
         return EXIT_OK if self._signal is None else EXIT_SIGNALLED + self._signal
 
+    def _finish_raised(self, error: BaseException) -> int:
+        if isinstance(error, Stopped):
+            self._signal = error.number
+            return self._finish_cancelled({"reason": self._why_cancelled()})
+        if isinstance(error, SystemExit):
+            return self._finish_exit(error.code)
+        return self._finish_failed(error)
+
     def _finish_failed(self, error: BaseException) -> int:
         is_bad_input = isinstance(error, BadInput)
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -175,22 +182,21 @@ class Session:
 class _Signals:
     """Turns SIGTERM and SIGINT into a wish to stop, and SIGTSTP and SIGCONT into one to pause.
 
-    Asked twice, or a runtime that cannot be asked, ends by `Stopped`.
+    Before there is a runtime, for one that cannot be asked, and when asked twice, they end the run by
+    `Stopped`. Once the run is over they change nothing any more.
     """
 
-    def __init__(self, runtime: WorkerRuntime, note: Callable[[int], None]) -> None:
-        self._runtime = runtime
+    def __init__(self, note: Callable[[int], None]) -> None:
         self._note = note
+        self._runtime: object = None
         self._was_asked = False
+        self._is_over = False
         self._previous: dict[int, Any] = {}
 
-    def __enter__(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        handlers = {signal.SIGTERM: self._stop, signal.SIGINT: self._stop}
-        if isinstance(self._runtime, Pausable):
-            handlers |= {signal.SIGTSTP: self._pause, signal.SIGCONT: self._pause}
-        self._previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    def __enter__(self) -> _Signals:
+        self._install(signal.SIGTERM, self._stop)
+        self._install(signal.SIGINT, self._stop)
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -198,7 +204,24 @@ class _Signals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
+    def attend(self, runtime: object) -> None:
+        """Let *runtime* know of signals from now on."""
+        self._runtime = runtime
+        if isinstance(runtime, Pausable):
+            self._install(signal.SIGTSTP, self._pause)
+            self._install(signal.SIGCONT, self._pause)
+
+    def dismiss(self) -> None:
+        """Pass over signals from now on: what remains is short and should be done whole."""
+        self._is_over = True
+
+    def _install(self, number: int, handler: Callable[[int, FrameType | None], None]) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._previous[number] = signal.signal(number, handler)
+
     def _stop(self, number: int, frame: FrameType | None) -> None:
+        if self._is_over:
+            return
         if self._was_asked or not isinstance(self._runtime, Stoppable):
             raise Stopped(number)
         self._was_asked = True
@@ -206,7 +229,7 @@ class _Signals:
         self._runtime.request_stop()
 
     def _pause(self, number: int, frame: FrameType | None) -> None:
-        if isinstance(self._runtime, Pausable):
+        if isinstance(self._runtime, Pausable) and not self._is_over:
             self._runtime.request_pause(number == signal.SIGTSTP)
 
 

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
+from mosaic.worker.lines import redirected
+
 
 class LineAwareStream:
     """Passes everything on to another stream and remembers how it ended."""
@@ -38,12 +40,13 @@ class LineAwareStream:
 
 @contextlib.contextmanager
 def line_aware_stdout() -> Iterator[None]:
-    """Let ``sys.stdout`` keep track of its lines for a while."""
+    """Let ``sys.stdout`` keep track of its lines for a while, also for emitters that have it already."""
     original = sys.stdout
     aware: Any = LineAwareStream(original)
     sys.stdout = aware
     try:
-        yield
+        with redirected(original, aware):
+            yield
     finally:
         if sys.stdout is aware:
             sys.stdout = original
