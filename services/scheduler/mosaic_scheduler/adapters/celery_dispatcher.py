@@ -36,7 +36,8 @@ class CeleryDispatcher:
                 queue=target,
                 declare=[],
                 retry=True,
-                retry_policy={"max_retries": 1, "interval_start": 0, "timeout": _DEADLINE_S},
+                retry_policy={"max_retries": 1, "interval_start": 0},
+                timeout=_DEADLINE_S,
                 confirm_timeout=_DEADLINE_S,
             )
         except (OperationalError, OSError) as error:
