@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PROJECTS := sdk services/registry services/scheduler services/telemetry services/embedded
 SOURCES := sdk/src services tests bench docs worker-images
 
-.PHONY: help setup check fmt lint type imports unit contract integration faults test demo proto docs clean
+.PHONY: help setup check fmt lint type imports unit contract integration faults test demo lock proto docs bench clean
 
 help:  ## Print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -38,7 +38,7 @@ type: $(STAMP)
 	@$(BIN)/mypy
 
 imports: $(STAMP)
-	@$(BIN)/lint-imports --no-timing 2>/dev/null || $(BIN)/lint-imports
+	@$(BIN)/lint-imports > .import_linter.log 2>&1 || { cat .import_linter.log; exit 1; }
 
 unit: $(STAMP)  ## Unit tests: no network, no disk to speak of, seconds
 	@$(BIN)/pytest -q tests/unit
@@ -54,14 +54,26 @@ faults: $(STAMP)  ## Kill everything at random times; nothing may be lost or cou
 
 test: check integration faults  ## All tests, as CI runs them
 
+demo: $(STAMP)  ## Train something and see it learn: services, a worker, a curve, a manifest
+	@$(BIN)/mosaic demo
+
+lock:  ## Pin the newest versions that fit, in requirements.lock
+	@rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
+	@$(VENV)-lock/bin/pip install --quiet -r requirements.in $(addprefix -e ./,$(PROJECTS)) "mosaic-sdk[events,wire,messaging,hosting,agent,client,cli,export]"
+	@{ head -1 requirements.lock; $(VENV)-lock/bin/pip freeze --all --exclude-editable --exclude pip; } > requirements.new
+	@mv requirements.new requirements.lock && rm -rf $(VENV)-lock
+
 proto: $(STAMP)  ## Generate the gRPC code from proto/
 	@$(BIN)/python -m grpc_tools.protoc -I proto --python_out=sdk/src --pyi_out=sdk/src --grpc_python_out=sdk/src proto/mosaic/wire/v1/*.proto
 
 docs: $(STAMP)  ## Write the generated pages of docs/reference
 	@$(BIN)/python docs/generate.py
 
+bench: $(STAMP)  ## Every benchmark in one table; `make bench-NAME` runs one and ends with one JSON line
+	@$(BIN)/python bench/all.py
+
 bench-%: $(STAMP)
 	@$(BIN)/python bench/$*.py
 
 clean:  ## Remove what setup made
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .import_linter.log .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -151,9 +151,7 @@ class ServiceUnavailable(Unavailable):
         self.service = service
         self.address = address
         detail = f" ({why})" if why else ""
-        super().__init__(
-            f"{service} does not answer at {address}{detail}; is it running? `mosaic up` starts one"
-        )
+        super().__init__(f"{service} does not answer at {address}{detail}; is it running? `mosaic up` starts one")
 
 
 class WorkerBroken(MosaicError):

@@ -121,9 +121,7 @@ def _attempt_table() -> dict[tuple[AttemptState, AttemptFact], AttemptState]:
 RUN_TRANSITIONS: Mapping[tuple[RunState, RunFact], RunState] = MappingProxyType(_run_table())
 
 #: (state, fact) -> next state of an attempt.
-ATTEMPT_TRANSITIONS: Mapping[tuple[AttemptState, AttemptFact], AttemptState] = MappingProxyType(
-    _attempt_table()
-)
+ATTEMPT_TRANSITIONS: Mapping[tuple[AttemptState, AttemptFact], AttemptState] = MappingProxyType(_attempt_table())
 
 #: States that nothing leaves. Derived from the tables, never written by hand.
 RUN_TERMINAL = frozenset(RunState) - {before for before, _ in RUN_TRANSITIONS}
@@ -197,6 +195,4 @@ def upstream_outcome(state: RunState | AttemptState) -> str | None:
     """Return upstream's outcome word (``canceled`` with one l) for an ended run, else None."""
     if not is_terminal(state):
         return None
-    return {"succeeded": "succeeded", "cancelled": "canceled", "preempted": "canceled"}.get(
-        state.value, "failed"
-    )
+    return {"succeeded": "succeeded", "cancelled": "canceled", "preempted": "canceled"}.get(state.value, "failed")

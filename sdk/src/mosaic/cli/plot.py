@@ -40,9 +40,7 @@ def plot(lines: Sequence[Line], *, width: int = 72, height: int = 16, title: str
     body = [f"[dim]{label:>{gutter}} ┤[/]{row}" for label, row in zip(labels, grid.rows(), strict=True)]
     axis = f"{' ' * gutter} [dim]└{'─' * width}[/]"
     ends = f"{_short(left)}{_short(right) + (' ' + unit if unit else ''):>{width - len(_short(left))}}"
-    legend = "   ".join(
-        f"[{_COLOURS[index % len(_COLOURS)]}]━ {line.label}[/]" for index, line in enumerate(lines)
-    )
+    legend = "   ".join(f"[{_COLOURS[index % len(_COLOURS)]}]━ {line.label}[/]" for index, line in enumerate(lines))
     return "\n".join([f"[bold]{title}[/]", *body, axis, f"{' ' * (gutter + 2)}[dim]{ends}[/]", legend])
 
 
@@ -56,9 +54,7 @@ class _Grid:
 
     def draw(self, points: Sequence[tuple[float, float]], colour: str) -> None:
         """Draw a polyline through points in the unit square."""
-        dots = [
-            (round(x * (self._width * 2 - 1)), round((1 - y) * (self._height * 4 - 1))) for x, y in points
-        ]
+        dots = [(round(x * (self._width * 2 - 1)), round((1 - y) * (self._height * 4 - 1))) for x, y in points]
         for (x0, y0), (x1, y1) in zip(dots, dots[1:] or dots, strict=False):
             length = max(abs(x1 - x0), abs(y1 - y0), 1)
             for part in range(length + 1):

@@ -64,13 +64,13 @@ def metrics(
             render.document({run: {each: _line(platform, run, each) for each in names} for run in run_ids})
             return
         if not watch:
-            render.out.print(_picture(platform, run_ids, name))
+            render.out.print(picture(platform, run_ids, name))
             return
         with Live(console=render.out, auto_refresh=False) as live:
             ended = False
             while not ended:
                 ended = all(platform.run(run_id).run.has_ended for run_id in run_ids)
-                live.update(Text.from_markup(_picture(platform, run_ids, name)), refresh=True)
+                live.update(Text.from_markup(picture(platform, run_ids, name)), refresh=True)
                 if not ended:
                     time.sleep(_REFRESH_S)
 
@@ -127,7 +127,8 @@ def export(
             render.out.print(f"[green]✓[/] {escape(str(written))}  {count:,} rows")
 
 
-def _picture(platform: Mosaic, run_ids: list[str], names: list[str] | None) -> str:
+def picture(platform: Mosaic, run_ids: list[str], names: list[str] | None) -> str:
+    """Return the named curves of the runs, or their favourite one, drawn as rich markup."""
     chosen = names or [_favourite(platform, run_ids)]
     return "\n\n".join(_plot_one(platform, run_ids, name) for name in chosen)
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
@@ -100,7 +100,9 @@ def run_table(runs: Sequence[Run], summaries: Mapping[str, Summary]) -> Table:
     """Return the table of ``mosaic runs``."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("run", "worker", "name", "seed", "team", "state", "step", "return", "age", "reason"):
-        table.add_column(title, justify="right" if title in {"seed", "step", "return", "age"} else "left")
+        # The id is what people copy, so it is the last thing to be cut in a narrow window.
+        align: Literal["left", "right"] = "right" if title in {"seed", "step", "return", "age"} else "left"
+        table.add_column(title, justify=align, no_wrap=True, min_width=26 if title == "run" else None)
     for run in runs:
         numbers = summaries.get(run.run_id)
         table.add_row(
@@ -152,9 +154,7 @@ def detail(shown: RunDetail, numbers: Summary | None) -> None:
     for change in shown.history:
         moment = f"{change.at:%H:%M:%S}" if change.at else ""
         said = f"  [dim]{escape(_shortened(change.detail, 90))}[/]" if change.detail else ""
-        out.print(
-            f"  {moment}  attempt {change.attempt}  {change.fact:15} → {change.after:10} {change.actor}{said}"
-        )
+        out.print(f"  {moment}  attempt {change.attempt}  {change.fact:15} → {change.after:10} {change.actor}{said}")
 
 
 def explained(told: Explanation) -> None:

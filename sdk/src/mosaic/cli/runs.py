@@ -108,6 +108,4 @@ def _state(name: str) -> RunState:
         return RunState(name)
     except ValueError:
         known = [state.value for state in RunState]
-        raise BadInput(
-            "--state", [f"{name!r} is no state{did_you_mean(name, known)} ({', '.join(known)})"]
-        ) from None
+        raise BadInput("--state", [f"{name!r} is no state{did_you_mean(name, known)} ({', '.join(known)})"]) from None

@@ -35,15 +35,11 @@ _SPELLINGS = {
 
 
 def submit(
-    worker: Annotated[
-        str, typer.Argument(help="Worker, or a YAML file that describes the run.", show_default=False)
-    ],
+    worker: Annotated[str, typer.Argument(help="Worker, or a YAML file that describes the run.", show_default=False)],
     env: Annotated[str, typer.Option(help="Environment to train on.")] = "",
     algo: Annotated[str, typer.Option(help="Algorithm.")] = "",
     steps: Annotated[int, typer.Option(help="Length of the training, in the worker's own unit.")] = 0,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", "-s", help="KEY=VALUE of the worker's config.")
-    ] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", "-s", help="KEY=VALUE of the worker's config.")] = None,
     config: Annotated[Path | None, typer.Option(help="Config of the worker as a YAML or JSON file.")] = None,
     seed: Annotated[str, typer.Option(help="7, or 1,2,3, or 1..5: one run for each.")] = "",
     name: Annotated[str, typer.Option(help="A name for people.")] = "",
@@ -55,18 +51,12 @@ def submit(
     gpu_memory_mb: Annotated[int, typer.Option("--gpu-memory-mb", help="Memory needed on each GPU.")] = 0,
     max_wall: Annotated[str, typer.Option(help="Time limit of an attempt: 90s, 15m, 2h.")] = "",
     hang_limit: Annotated[str, typer.Option(help="Silence after which it counts as hung.")] = "",
-    retries: Annotated[
-        int, typer.Option(help="Crashes that are tried again; -1 = the platform's default.")
-    ] = -1,
+    retries: Annotated[int, typer.Option(help="Crashes that are tried again; -1 = the platform's default.")] = -1,
     label: Annotated[list[str] | None, typer.Option(help="KEY=VALUE to find it again.")] = None,
-    secret: Annotated[
-        list[str] | None, typer.Option(help="VARIABLE=NAME of a secret the scheduler knows.")
-    ] = None,
+    secret: Annotated[list[str] | None, typer.Option(help="VARIABLE=NAME of a secret the scheduler knows.")] = None,
     key: Annotated[str, typer.Option(help="Idempotency key: a repeated submit returns the same runs.")] = "",
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Watch until it ends.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything and say what would happen.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would happen.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Submit a run, or one for each seed.
@@ -122,9 +112,7 @@ def _spelt(platform: Mosaic, worker: str, given: Mapping[str, Any]) -> dict[str,
     for flag, value in given.items():
         name = next((name for name in _SPELLINGS[flag] if name in known), None)
         if name is None:
-            faults.append(
-                f"worker {worker} has no setting for --{flag}; use --set with one of {', '.join(known)}"
-            )
+            faults.append(f"worker {worker} has no setting for --{flag}; use --set with one of {', '.join(known)}")
         else:
             spelt[name] = value
     if faults:

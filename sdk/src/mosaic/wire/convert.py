@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
+
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic.wire.v1 import scheduler_pb2
 

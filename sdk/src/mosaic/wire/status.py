@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import grpc
+
 from mosaic.errors import (
     BadInput,
     BrokerUnavailable,

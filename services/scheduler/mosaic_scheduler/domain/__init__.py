@@ -1,0 +1,1 @@
+"""The policy and the life of runs: values in, values out, no I/O."""

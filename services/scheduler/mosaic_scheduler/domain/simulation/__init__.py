@@ -1,0 +1,1 @@
+"""The same policy in event time, at fleet sizes nobody here owns."""
