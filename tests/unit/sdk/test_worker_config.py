@@ -112,6 +112,7 @@ def test_bad_input_names_the_file_and_the_fault(
     assert 2 == caught.value.exit_code
     assert str(path) == caught.value.source
     assert any(fault in listed for listed in caught.value.faults)
+    assert str(caught.value).startswith(f"Failed to load config from {path}: ")
 
 
 def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
@@ -136,6 +137,8 @@ def test_a_missing_file_is_a_file_not_found_error(load: Any, tmp_path: Path) -> 
 def test_a_directory_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="cannot be read"):
         load_worker_config_from_file(tmp_path, Config)
+    with pytest.raises(ValueError, match="Failed to load config from .* cannot be read"):
+        WorkerCLI.load_and_validate_config(tmp_path, Config)
 
 
 def test_a_file_that_is_not_text_is_a_value_error(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mosaic.errors import BadInput
-from mosaic.worker.config import load_strictly
+from mosaic.worker.config import ConfigInvalid, load_strictly
 from mosaic.worker.emitter import TelemetryEmitter
 from mosaic.worker.plain import plain, to_json
 from mosaic.worker.session import EXIT_BAD_INPUT, EXIT_OK, Session
@@ -70,10 +70,14 @@ class WorkerCLI:
         Raises:
             FileNotFoundError: there is no such file.
             TypeError: *config_class* has no ``from_dict``.
-            ValueError: anything else; all faults are listed.
+            ValueError: anything else, in upstream's words; all faults are listed.
 
         """
-        return load_strictly(Path(config_path), config_class)
+        try:
+            return load_strictly(Path(config_path), config_class)
+        except ConfigInvalid as error:
+            error.args = (f"Failed to load config from {error}",)
+            raise
 
 
 def run_worker(

@@ -29,12 +29,12 @@ class ConfigFileMissing(BadInput, FileNotFoundError):
     """There is no configuration file at that path."""
 
 
-class ConfigFileUnreadable(BadInput, OSError):
-    """The configuration file exists but cannot be read."""
-
-
 class ConfigInvalid(BadInput, ValueError):
     """The configuration cannot be used as it is."""
+
+
+class ConfigFileUnreadable(ConfigInvalid, OSError):
+    """The configuration file exists but cannot be read."""
 
 
 class ConfigTypeInvalid(ConfigInvalid, TypeError):
