@@ -137,7 +137,7 @@ def test_a_missing_file_is_a_file_not_found_error(load: Any, tmp_path: Path) -> 
 def test_a_directory_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="cannot be read"):
         load_worker_config_from_file(tmp_path, Config)
-    with pytest.raises(ValueError, match="Failed to load config from .* cannot be read"):
+    with pytest.raises(ValueError, match=r"Failed to load config from .* cannot be read"):
         WorkerCLI.load_and_validate_config(tmp_path, Config)
 
 
