@@ -136,9 +136,9 @@ class Desk:
     def submit(
         self, config: dict[str, Any] | None = None, *, seeds: tuple[int, ...] = (), key: str = "", **spec: Any
     ) -> RunEntry:
-        """Submit a run of the worker ``toy``."""
-        spec = {"team": TeamName("default"), "user": UserName("ann"), **spec}
-        request = Request(RunSpec(WorkerName("toy"), config or {}, **spec), seeds=seeds, idempotency_key=key)
+        """Submit a run, of the worker ``toy`` unless *spec* says otherwise."""
+        spec = {"worker": WorkerName("toy"), "team": TeamName("default"), "user": UserName("ann"), **spec}
+        request = Request(RunSpec(config=config or {}, **spec), seeds=seeds, idempotency_key=key)
         accepted = submit.submit(request, store=self.store, fleet=self.fleet, secrets=self.secrets, clock=self.clock)
         return accepted.runs[0]
 
