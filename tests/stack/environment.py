@@ -1,0 +1,34 @@
+"""The environment of the tests' own worker: a venv that links to the sources instead of copying them."""
+
+from __future__ import annotations
+
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import mosaic.worker
+from mosaic.agent.environments import install
+from mosaic.agent.interpreters import Version
+from mosaic.agent.recipes import Recipe
+
+WORKER = "drill"
+
+_SOURCES = Path(__file__).parent / "worker"
+_SDK = Path(mosaic.worker.__file__).parents[2]
+
+
+def install_drill(home: Path) -> Path:
+    """Install the worker into the state directory *home* and return its interpreter."""
+    return install(Recipe(WORKER, str(_SOURCES)), home, build=_build).python
+
+
+def _build(path: Path, _recipe: Recipe, _progress: Callable[[str], None]) -> Version:
+    venv.create(path, with_pip=False, symlinks=True)
+    packages = path / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    (packages / "drill.pth").write_text(f"{_SDK}\n{_SOURCES}\n")
+    described = packages / "drill_worker-1.0.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: drill-worker\nVersion: 1.0.0\n")
+    (described / "entry_points.txt").write_text(f"[mosaic.workers]\n{WORKER} = drill_worker:get_worker_metadata\n")
+    return tuple(sys.version_info[:3])

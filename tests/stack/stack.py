@@ -1,0 +1,168 @@
+"""The platform as on a cluster: every service and every agent a process, on real servers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from mosaic.client import Endpoints, Mosaic
+from tests.servers.choice import ServerSet
+from tests.servers.fresh import fresh_database, fresh_vhost
+from tests.servers.handle import KINDS, Server, free_port
+from tests.stack.environment import WORKER, install_drill
+from tests.stack.process import Part
+
+SERVICES = ("registry", "scheduler", "telemetry")
+
+
+@dataclass(frozen=True)
+class Servers:
+    """What the platform stands on."""
+
+    rabbitmq: Server
+    postgres: Server
+    redis: Server
+
+    @classmethod
+    def shared(cls, chosen: ServerSet) -> Servers:
+        """Use those of the test session, booting side by side the ones that do not run yet."""
+        with ThreadPoolExecutor(len(KINDS)) as pool:
+            return cls(*pool.map(chosen.get, ("rabbitmq", "postgres", "redis")))
+
+
+@dataclass
+class Stack:
+    """Three services and some agents, in a ``with`` block; nothing of it outlives the block."""
+
+    servers: Servers
+    folder: Path
+    agents: int = 1
+    #: Attempts at once on each agent.
+    slots: int = 4
+    lease_s: float = 4.0
+    grace_s: float = 3.0
+    #: More settings, by variable.
+    settings: Mapping[str, str] = field(default_factory=dict)
+    parts: dict[str, Part] = field(default_factory=dict)
+
+    def __enter__(self) -> Stack:
+        self._closing = ExitStack()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.python = install_drill(self.folder)
+        self.broker_url = self._closing.enter_context(fresh_vhost(self.servers.rabbitmq))
+        self._ports = {name: (free_port(), free_port()) for name in SERVICES}
+        self.parts |= {name: self._service(name) for name in SERVICES}
+        self.parts |= {name: self._agent(name) for name in self.agent_names}
+        try:
+            for part in self.parts.values():
+                part.start()
+            for part in self.parts.values():
+                part.wait_until_ready()
+        except BaseException:
+            self._end()
+            raise
+        self.mosaic = self._closing.enter_context(Mosaic(self.endpoints))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end()
+
+    @property
+    def agent_names(self) -> list[str]:
+        """The agents, which are also the names of their nodes."""
+        return [f"agent{index}" for index in range(1, self.agents + 1)]
+
+    @property
+    def runs_root(self) -> Path:
+        """Where run directories are."""
+        return self.folder / "runs"
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where the services are."""
+        return Endpoints(**{name: f"127.0.0.1:{grpc}" for name, (grpc, _) in self._ports.items()})
+
+    def last_words(self) -> str:
+        """Return the end of what every part printed, for a report."""
+        return "\n".join(f"----- {part.name}\n{part.last_words()}" for part in self.parts.values())
+
+    def add_agent(self, name: str, **settings: str) -> Part:
+        """Start one more agent and wait for it."""
+        self.parts[name] = part = self._agent(name, **settings)
+        part.start()
+        part.wait_until_ready()
+        return part
+
+    def _end(self) -> None:
+        # Agents first: they have something to say to the services.
+        try:
+            for name in sorted(self.parts, key=lambda name: name in SERVICES):
+                self.parts[name].stop()
+        finally:
+            for part in self.parts.values():
+                with suppress(AssertionError):
+                    part.kill()
+            self._closing.close()
+
+    def _service(self, name: str) -> Part:
+        database = self._closing.enter_context(fresh_database(self.servers.postgres))
+        grpc, health = self._ports[name]
+        chosen = {
+            "database_url": database,
+            "grpc_address": f"127.0.0.1:{grpc}",
+            "health_address": f"127.0.0.1:{health}",
+            **getattr(self, f"_{name}_settings")(),
+        }
+        return self._part(name, f"mosaic_{name}", f"MOSAIC_{name.upper()}", chosen, health)
+
+    def _registry_settings(self) -> dict[str, str]:
+        return {"heartbeat_interval_s": "0.5", "heartbeat_timeout_s": str(self.lease_s)}
+
+    def _scheduler_settings(self) -> dict[str, str]:
+        return {
+            "broker_url": self.broker_url,
+            "registry_address": f"127.0.0.1:{self._ports['registry'][0]}",
+            "lease_s": str(self.lease_s),
+            "grace_s": str(self.grace_s),
+        }
+
+    def _telemetry_settings(self) -> dict[str, str]:
+        return {
+            "broker_url": self.broker_url,
+            "redis_url": self.servers.redis.url,
+            "manifest_root": str(self.folder / "manifests"),
+        }
+
+    def _agent(self, name: str, **more: str) -> Part:
+        health = free_port()
+        chosen = {
+            "registry_address": self.endpoints.registry,
+            "scheduler_address": self.endpoints.scheduler,
+            "broker_url": self.broker_url,
+            "home": str(self.folder / "agents" / name),
+            "runs_root": str(self.runs_root),
+            "python": str(self.python),
+            "worker": WORKER,
+            "agent_id": name,
+            "node_id": name,
+            "slots": str(self.slots),
+            "heartbeat_s": "1",
+            "stop_timeout_s": "15",
+            "health_address": f"127.0.0.1:{health}",
+            **more,
+        }
+        part = self._part(name, "mosaic.agent", "MOSAIC_AGENT", chosen, health)
+        return part
+
+    def _part(self, name: str, module: str, prefix: str, chosen: Mapping[str, str], health: int) -> Part:
+        settings = {f"{prefix}_{key.upper()}": value for key, value in chosen.items()}
+        settings |= {key: value for key, value in self.settings.items() if key.startswith(prefix + "_")}
+        settings["MOSAIC_GPUS"] = "sim:4"
+        return Part(name, [sys.executable, "-m", module], settings, folder=self.folder, health=f"127.0.0.1:{health}")
