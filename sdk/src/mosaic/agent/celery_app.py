@@ -17,12 +17,10 @@ from typing import Any
 import structlog
 from celery import Celery, bootsteps
 from celery.worker import WorkController
-from celery.worker.consumer import Consumer
 from kombu.entity import Exchange, Queue
 
 from mosaic.agent.agent import Ring
 from mosaic.agent.inprocess import TRANSPORT, interrupt
-from mosaic.errors import BrokerUnavailable
 
 log = structlog.get_logger()
 
@@ -38,15 +36,6 @@ _DEAD_LENGTH = 10_000
 _RESTART_PAUSE_S = 1.0
 _STOP_PATIENCE_S = 5.0
 _CONFIRMED = {"confirm_publish": True, "max_retries": 5, "interval_start": 0, "interval_max": 2}
-
-
-class DoorbellConsumer(Consumer):  # type: ignore[misc]
-    """Celery's consumer without the 28 queues it declares for delays, which rings never have."""
-
-    class Blueprint(Consumer.Blueprint):  # type: ignore[misc]
-        """The steps of Celery's consumer, but for delayed delivery."""
-
-        default_steps = tuple(step for step in Consumer.Blueprint.default_steps if "delayed_delivery" not in str(step))
 
 
 class _DeclareDeadQueue(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -105,7 +94,7 @@ def build_app(broker_url: str, queues: Iterable[str] = ()) -> Celery:
         worker_detect_quorum_queues=True,
         # Nothing is ever unacknowledged while it runs, so there is nothing to cancel; False would only warn.
         worker_cancel_long_running_tasks_on_connection_loss=True,
-        worker_consumer="mosaic.agent.celery_app:DoorbellConsumer",
+        worker_consumer="mosaic.agent.ring_consumer:RingConsumer",
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_heartbeat=30,
@@ -114,25 +103,6 @@ def build_app(broker_url: str, queues: Iterable[str] = ()) -> Celery:
     if not is_in_process:
         app.steps["consumer"].add(_DeclareDeadQueue)
     return app
-
-
-def ring(app: Celery, queue: str, run_id: str, attempt: int) -> None:
-    """Ring for an attempt; returns when the broker has the message. Ringing again is harmless.
-
-    Raises:
-        BrokerUnavailable: it was not confirmed.
-    """
-    try:
-        app.send_task(
-            TASK,
-            kwargs={"run_id": run_id, "attempt": attempt},
-            exchange="",
-            routing_key=queue,
-            delivery_mode=2,
-            ignore_result=True,
-        )
-    except app.connection_for_write().connection_errors as error:
-        raise BrokerUnavailable(f"the ring for {run_id} was not confirmed: {error}") from error
 
 
 class _Worker(WorkController):  # type: ignore[misc]
@@ -168,7 +138,7 @@ class CeleryDoorbell:
     def fault(self) -> str | None:
         """Why no ring is heard at the moment, None when they are."""
         worker = self._worker
-        is_listening = worker is not None and worker.ready.is_set() and self._thread.is_alive()
+        is_listening = worker is not None and worker.ready.is_set() and worker.consumer.connection is not None
         return None if is_listening else "the broker is not reached"
 
     def answer(self, queue: str, ring: Ring) -> None:
@@ -209,6 +179,7 @@ class CeleryDoorbell:
         return _Worker(
             app=app,
             pool="solo",
+            use_eventloop=False,
             concurrency=1,
             hostname=f"agent-{uuid.uuid4().hex}@{socket.gethostname()}",
             without_gossip=True,

@@ -1,0 +1,187 @@
+"""The doorbell on both of its transports: heard at once, acknowledged at once, heard again after a crash."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import Empty, Queue
+from uuid import uuid4
+
+import pika
+import pytest
+from kombu.exceptions import OperationalError
+from pika.exceptions import ChannelClosedByBroker
+
+from mosaic.agent.celery_app import DEAD_QUEUE, IN_PROCESS_URL, TASK, CeleryDoorbell, build_app
+from tests.fakes.agent import eventually
+from tests.servers.handle import Server
+
+
+class Porch:
+    """A doorbell on a queue of its own, somebody who rings, and what was heard."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.queue = f"runs.script.{uuid4().hex}"
+        self.heard: Queue[tuple[str, int]] = Queue()
+        self.doorbell = CeleryDoorbell(url)
+        self.doorbell.answer(self.queue, lambda run_id, attempt: self.heard.put((run_id, attempt)))
+        self._sender = build_app(url)
+
+    def ring(self, run_id: str, attempt: int = 1) -> None:
+        ids = {"run_id": run_id, "attempt": attempt}
+        self._sender.send_task(TASK, kwargs=ids, exchange="", routing_key=self.queue, confirm_timeout=5)
+
+    def next(self, timeout_s: float = 10.0) -> tuple[str, int]:
+        return self.heard.get(timeout=timeout_s)
+
+
+@contextmanager
+def listening(url: str) -> Iterator[Porch]:
+    porch = Porch(url)
+    porch.doorbell.start()
+    try:
+        yield porch
+    finally:
+        porch.doorbell.stop()
+
+
+@pytest.fixture(params=["in process", "rabbitmq"])
+def url(request: pytest.FixtureRequest) -> str:
+    if request.param == "in process":
+        return IN_PROCESS_URL
+    found: str = request.getfixturevalue("rabbitmq_url")
+    return found
+
+
+@contextmanager
+def channel(url: str) -> Iterator[pika.adapters.blocking_connection.BlockingChannel]:
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    try:
+        yield connection.channel()
+    finally:
+        if connection.is_open:
+            connection.close()
+
+
+def test_a_ring_brings_its_ids(url: str) -> None:
+    with listening(url) as porch:
+        porch.ring("run-1", 3)
+
+        assert porch.next() == ("run-1", 3)
+
+
+def test_rings_are_heard_at_once(url: str) -> None:
+    """Nothing polls: a second of kombu's own polling would show here."""
+    with listening(url) as porch:
+        porch.ring("warm-up")
+        porch.next()
+
+        started = time.monotonic()
+        for number in range(10):
+            porch.ring(f"run-{number}")
+            porch.next()
+
+        assert time.monotonic() - started < 2.0
+
+
+def test_two_doorbells_of_one_process_hear_their_own_rings(url: str) -> None:
+    with listening(url) as left, listening(url) as right:
+        left.ring("left")
+        right.ring("right")
+
+        assert left.next() == ("left", 1)
+        assert right.next() == ("right", 1)
+        assert left.heard.empty()
+        assert right.heard.empty()
+
+
+def test_one_doorbell_can_be_stopped_without_the_other(url: str) -> None:
+    with listening(url) as stays:
+        with listening(url) as goes:
+            goes.ring("run-1")
+            goes.next()
+
+        stays.ring("run-2")
+
+        assert stays.next() == ("run-2", 1)
+
+
+def test_a_doorbell_stops_quickly(url: str) -> None:
+    with listening(url) as porch:
+        porch.ring("run-1")
+        porch.next()
+        started = time.monotonic()
+
+    assert time.monotonic() - started < 4.0
+
+
+def test_an_answer_that_fails_does_not_silence_the_bell(url: str) -> None:
+    porch = Porch(url)
+
+    def fail_once(run_id: str, attempt: int) -> None:
+        if run_id == "bad":
+            raise RuntimeError("this answer fails")
+        porch.heard.put((run_id, attempt))
+
+    porch.doorbell.answer(porch.queue, fail_once)
+    porch.doorbell.start()
+    porch.ring("bad")
+    porch.ring("good")
+
+    assert porch.next() == ("good", 1)
+    porch.doorbell.stop()
+
+
+def test_a_ring_is_acknowledged_before_anything_is_executed(rabbitmq_url: str) -> None:
+    """What is not acknowledged meets the broker's delivery timeout, and is executed twice."""
+    with listening(rabbitmq_url) as porch:
+        porch.ring("run-1")
+        porch.next()
+
+        porch.doorbell.stop()
+
+        with channel(rabbitmq_url) as broker:
+            left = broker.queue_declare(porch.queue, passive=True).method.message_count
+        assert left == 0
+
+
+def test_celery_declares_our_queues_and_no_others(rabbitmq_url: str) -> None:
+    with listening(rabbitmq_url) as porch, channel(rabbitmq_url) as broker:
+        broker.queue_declare(porch.queue, passive=True)
+        broker.queue_declare(DEAD_QUEUE, passive=True)
+
+        with pytest.raises(ChannelClosedByBroker, match="NOT_FOUND"):
+            broker.queue_declare("celery_delayed_0", passive=True)
+
+
+def test_the_bell_is_heard_again_after_the_broker_restarts(rabbitmq_server: Server) -> None:
+    with listening(rabbitmq_server.url) as porch:
+        rabbitmq_server.stop()
+        rabbitmq_server.start()
+
+        eventually(lambda: _rings_through(porch), timeout_s=60)
+
+
+def test_an_agent_may_start_before_its_broker(rabbitmq_server: Server) -> None:
+    rabbitmq_server.stop()
+    porch = Porch(rabbitmq_server.url)
+    porch.doorbell.start(ready_timeout_s=0.5)
+    fault = porch.doorbell.fault
+
+    rabbitmq_server.start()
+
+    assert fault == "the broker is not reached"
+    eventually(lambda: _rings_through(porch), timeout_s=60)
+    assert porch.doorbell.fault is None
+    porch.doorbell.stop()
+
+
+def _rings_through(porch: Porch) -> bool:
+    try:
+        porch.ring("run-1")
+        porch.next(timeout_s=1.0)
+    except (OperationalError, OSError, Empty):
+        return False
+    return True
