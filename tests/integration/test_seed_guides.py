@@ -84,7 +84,7 @@ def test_the_runtime_of_the_step_by_step_guide_tells_its_own_story(tmp_path: Pat
     env = installed("step_by_step", tmp_path)
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"run_id": "guide", "seed": 7}))
-    command = [sys.executable, "-m", "mosaic.testing.driver", "my_worker", "--config", str(config)]
+    command = [sys.executable, "-m", "mosaic.worker.driver", "my_worker", "--config", str(config)]
 
     ran = subprocess.run(command, cwd=tmp_path, env=dict(env), capture_output=True, text=True, check=True)
 

@@ -168,7 +168,7 @@ def test_a_worker_that_cannot_be_launched_says_so(install: Any) -> None:
     worker = probed("ant")
 
     assert not worker.is_usable
-    assert ("cannot be launched: ant_worker has neither __main__.py nor cli.py",) == worker.faults
+    assert ("cannot be launched: ant_worker has no __main__.py, cli.py or *Runtime class",) == worker.faults
 
 
 def test_a_broken_worker_is_a_fault_beside_good_ones(install: Any) -> None:

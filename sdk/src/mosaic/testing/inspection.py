@@ -19,7 +19,13 @@ from typing import Any
 from mosaic.errors import WorkerBroken
 from mosaic.testing.short_config import short_config
 from mosaic.worker import WorkerConfig
-from mosaic.worker.anatomy import OPTIONAL_METHODS, find_config_class, has_module, optional_protocols
+from mosaic.worker.anatomy import (
+    DRIVER,
+    OPTIONAL_METHODS,
+    find_config_class,
+    launch_arguments,
+    optional_protocols,
+)
 from mosaic.worker.discovery import installed_entry_points, load_worker
 from mosaic.worker.schema import config_schema
 
@@ -73,11 +79,8 @@ def _discovery_facts(point: EntryPoint) -> Facts:
 
 
 def _launch_facts(package: str) -> Facts:
-    if has_module(f"{package}.__main__"):
-        return {"launch": [package], "is_driven": False}
-    if has_module(f"{package}.cli"):
-        return {"launch": [f"{package}.cli"], "is_driven": False}
-    return {"launch": ["mosaic.testing.driver", package], "is_driven": True}
+    _, *launch = launch_arguments(package) or ("-m", DRIVER, package)
+    return {"launch": launch, "is_driven": launch[0] == DRIVER}
 
 
 def _config_facts(package: str, run_id: str) -> Facts:

@@ -22,7 +22,7 @@ class Subject:
     env: Mapping[str, str]
     #: The module to run and its first arguments.
     launch: tuple[str, ...]
-    #: The worker has nothing to start it with, so `mosaic.testing.driver` does.
+    #: The worker has nothing to start it with, so `mosaic.worker.driver` does.
     is_driven: bool
     entry_point: str
     discovery_fault: str | None = None

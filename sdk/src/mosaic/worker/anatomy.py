@@ -18,12 +18,27 @@ OPTIONAL_METHODS = {
 }
 
 
+#: Runs packages that have nothing to start them with.
+DRIVER = "mosaic.worker.driver"
+
+
 def has_module(name: str) -> bool:
     """Tell whether module *name* exists, without importing it; its parent package is imported."""
     try:
         return find_spec(name) is not None
     except (ImportError, ValueError, AttributeError):
         return False
+
+
+def launch_arguments(package: str) -> tuple[str, ...]:
+    """Return what follows the interpreter to start the worker of *package*; nothing when it cannot be started.
+
+    A package that is only a config and a runtime, as in the guides, is run by `mosaic.worker.driver`.
+    """
+    for module in (package, f"{package}.cli"):
+        if has_module(f"{package}.__main__" if module == package else module):
+            return ("-m", module)
+    return ("-m", DRIVER, package) if _has_runtime(package) else ()
 
 
 def find_config_class(package: str) -> type | None:
@@ -51,6 +66,11 @@ def optional_protocols(package: str) -> tuple[str, ...]:
             if node.name.endswith("Runtime"):
                 methods |= {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
     return tuple(protocol for method, protocol in OPTIONAL_METHODS.items() if method in methods)
+
+
+def _has_runtime(package: str) -> bool:
+    modules = (f"{package}.runtime", package)
+    return any(node.name.endswith("Runtime") for module in modules for node in _classes_in_source(module))
 
 
 def _config_classes(module: ModuleType) -> list[type]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.errors import WorkerBroken
-from mosaic.worker.anatomy import find_config_class, has_module, optional_protocols
+from mosaic.worker.anatomy import find_config_class, launch_arguments, optional_protocols
 from mosaic.worker.discovery import installed_entry_points, load_worker
 from mosaic.worker.plain import plain, to_json
 from mosaic.worker.schema import config_schema
@@ -122,7 +122,8 @@ def _describe(entry_point: EntryPoint) -> ProbedWorker:
         return ProbedWorker(entry_point.name, package, faults=(broken.why,))
     except BaseException as error:
         return ProbedWorker(entry_point.name, package, faults=(f"cannot be imported: {_words(error)}",))
-    launch, launch_faults = _launch(package)
+    launch = launch_arguments(package)
+    launch_faults = () if launch else (f"cannot be launched: {package} has no __main__.py, cli.py or *Runtime class",)
     schema, schema_faults = _schema(package)
     return ProbedWorker(
         worker_id=worker.worker_id,
@@ -135,14 +136,6 @@ def _describe(entry_point: EntryPoint) -> ProbedWorker:
         optional_protocols=optional_protocols(package),
         faults=(*launch_faults, *schema_faults),
     )
-
-
-def _launch(package: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if has_module(f"{package}.__main__"):
-        return ("-m", package), ()
-    if has_module(f"{package}.cli"):
-        return ("-m", f"{package}.cli"), ()
-    return (), (f"cannot be launched: {package} has neither __main__.py nor cli.py",)
 
 
 def _schema(package: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Run a worker package that has no ``__main__``: ``python -m mosaic.testing.driver PACKAGE --config FILE``.
+"""Run a worker package that has no ``__main__``: ``python -m mosaic.worker.driver PACKAGE --config FILE``.
 
 The guides' minimal worker is a config and a runtime, nothing to start it with. This is what it lacks.
 """
@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 
 from mosaic.errors import MosaicError
-from mosaic.testing.pairing import find_pair
 from mosaic.worker.command import run_worker
+from mosaic.worker.pairing import find_pair
 
 
 def main(argv: Sequence[str]) -> int:
