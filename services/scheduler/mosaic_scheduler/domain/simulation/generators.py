@@ -95,6 +95,7 @@ _PRIORITY_MIX: Mapping[PriorityClass, int] = MappingProxyType(
 _WORK_SIGMA = 0.85
 _SHORTEST_SECONDS = 60.0
 _LONGEST_MEDIANS = 8.0
+_ROUND_LIMIT_HOURS = (1, 2, 4, 8, 12, 24, 48, 72)
 
 
 def generate(kind: TraceKind, size: TraceSize) -> tuple[Trace, Fleet]:
@@ -231,7 +232,7 @@ def _work(random: Random) -> float:
 
 
 def _wall_factor(random: Random) -> float | None:
-    """Three in five owners set a limit; it is generous, as limits set by people are."""
+    """Three in five owners set a limit, as a multiple of what the run needs: generous, as people are."""
     return random.uniform(1.3, 3.0) if random.random() < 0.6 else None
 
 
@@ -254,11 +255,16 @@ def _scaled(runs: Sequence[TracedRun], gpu_seconds: float) -> list[TracedRun]:
     return [_stretched(run, factor) for run in runs]
 
 
-def _stretched(run: TracedRun, factor: float) -> TracedRun:
-    work = round(max(run.work_seconds * factor, _SHORTEST_SECONDS), 1)
-    limit = run.max_wall_seconds
-    wall = None if limit is None else math.ceil((work * limit + 900) / 600) * 600.0
-    return replace(run, work_seconds=work, max_wall_seconds=wall)
+def _stretched(run: TracedRun, stretch: float) -> TracedRun:
+    work = round(max(run.work_seconds * stretch, _SHORTEST_SECONDS), 1)
+    factor = run.max_wall_seconds
+    return replace(run, work_seconds=work, max_wall_seconds=None if factor is None else _round_limit(work * factor))
+
+
+def _round_limit(seconds: float) -> float:
+    """Return the limit a person would write: a round number of hours that holds *seconds*."""
+    hours = seconds / 3600 + 0.25
+    return 3600.0 * next((limit for limit in _ROUND_LIMIT_HOURS if limit >= hours), math.ceil(hours))
 
 
 def _node_events(kind: TraceKind, random: Random, size: TraceSize, fleet: Fleet) -> list[NodeEvent]:
