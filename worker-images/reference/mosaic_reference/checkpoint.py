@@ -69,7 +69,7 @@ def load(path: Path) -> Checkpoint:
 
     """
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             weights = arrays["weights"]
             document = json.loads(str(arrays["document"]))
         told = document["progress"]

@@ -27,6 +27,7 @@ from mosaic_reference.episodes import (
 )
 from mosaic_reference.faults import fault_from
 from mosaic_reference.learner import Learner
+from mosaic_reference.manifest import write_manifest
 from mosaic_reference.tasks import TASKS, encoder_for, make_env
 
 #: Episodes in the running mean of returns.
@@ -44,7 +45,13 @@ class ReferenceRuntime:
     knows is told here.
     """
 
-    def __init__(self, config: ReferenceConfig, emitter: TelemetryEmitter | None = None) -> None:
+    def __init__(
+        self,
+        config: ReferenceConfig,
+        emitter: TelemetryEmitter | None = None,
+        *,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
         self.config = config
         self.emitter = emitter or TelemetryEmitter(config.run_id)
         self.task = TASKS[config.env_id]
@@ -53,9 +60,9 @@ class ReferenceRuntime:
         seed = secrets.randbits(31) if config.seed is None else config.seed
         self.progress = Progress(config.env_id, config.algo, seed)
         self.learner = self._new_learner()
-        self.run_dir = Path(os.environ.get("MOSAIC_RUN_DIR") or ".")
-        self.checkpoint_dir = Path(os.environ.get("MOSAIC_CHECKPOINT_DIR") or self.run_dir / "checkpoints")
-        self._misbehave = fault_from(os.environ)
+        self.run_dir = Path(environment.get("MOSAIC_RUN_DIR") or ".")
+        self.checkpoint_dir = Path(environment.get("MOSAIC_CHECKPOINT_DIR") or self.run_dir / "checkpoints")
+        self._misbehave = fault_from(environment)
         self._stop_requested = False
         self._paused = False
 
@@ -78,23 +85,32 @@ class ReferenceRuntime:
 
     def run(self) -> dict[str, Any]:
         """Train to the end, or until asked to stop; evaluate; return a summary."""
-        while self.progress.step < self.config.total_steps:
-            boundary = self._checkpoint()
-            if not self._train_one_episode():
-                # What the unfinished episode taught is dropped: only whole episodes can be continued exactly.
-                self._save(boundary)
-                return self._summary("cancelled")
-            self._report_metrics()
-            if self.progress.step - self.progress.checkpoint_at >= self.config.checkpoint_every:
-                self._save(self._checkpoint())
-        self._save(self._checkpoint())
-        evaluation = self._evaluate_at_the_end() if self.config.eval_episodes else {}
-        return self._summary("completed") | evaluation
+        summary = self._finish() if self._train() else self._summary("cancelled")
+        write_manifest(self.run_dir, self.config.run_id, self.checkpoint_dir, summary)
+        return summary
 
     def evaluate(self, checkpoint: Path, seeds: Sequence[int]) -> Mapping[str, Any]:
         """Play one greedy episode per seed with the policy in *checkpoint*; report each, return a summary."""
         self._take(load(checkpoint), str(checkpoint))
         return self._play_greedily(seeds)
+
+    def _train(self) -> bool:
+        """Train the episodes that are left; False when asked to stop before the last."""
+        while self.progress.step < self.config.total_steps:
+            boundary = self._checkpoint()
+            if not self._train_one_episode():
+                # What the unfinished episode taught is dropped: only whole episodes can be continued exactly.
+                self._save(boundary)
+                return False
+            self._report_metrics()
+            if self.progress.step - self.progress.checkpoint_at >= self.config.checkpoint_every:
+                self._save(self._checkpoint())
+        self._save(self._checkpoint())
+        return True
+
+    def _finish(self) -> dict[str, Any]:
+        evaluation = self._evaluate_at_the_end() if self.config.eval_episodes else {}
+        return self._summary("completed") | evaluation
 
     def _new_learner(self) -> Learner:
         config, task = self.config, self.task
