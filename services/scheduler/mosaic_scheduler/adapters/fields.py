@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -61,6 +61,11 @@ class Fields:
         """Note that the field *name* is wrong."""
         self._faults.add(self.line_of(name), f"{self._where}{name} {what}")
 
+    def add_faults(self, faults: Iterable[str]) -> None:
+        """Note *faults* that concern the mapping as a whole."""
+        for what in faults:
+            self._faults.add(self._line, f"{self._where}{what}")
+
     def has(self, name: str) -> bool:
         """Tell whether the field is present and not null."""
         return self._values.get(name) is not None
@@ -85,9 +90,21 @@ class Fields:
             self.fault(name, f"must be a name of letters, digits and . _ @ -, not {value!r}")
         return "?"
 
-    def number(
-        self, name: str, default: Any = _MISSING, *, at_least: float = 0, above: float | None = None
-    ) -> float:
+    def known_name(self, name: str, known: Collection[str], where: str) -> str:
+        """Return an id that *known* has; *where* says where it would have to be set up."""
+        value = self.name(name)
+        if value not in known and value != "?":
+            self.fault(name, f"{value!r} is not in {where}{did_you_mean(value, known)}")
+        return value
+
+    def truth(self, name: str, default: Any = _MISSING) -> bool:
+        """Return true or false."""
+        value = self.raw(name, default)
+        if value is not None and not isinstance(value, bool):
+            self.fault(name, f"must be true or false, not {value!r}")
+        return value is True
+
+    def number(self, name: str, default: Any = _MISSING, *, at_least: float = 0, above: float | None = None) -> float:
         """Return a finite number within its bounds."""
         value = self.raw(name, default)
         if value is None:
@@ -150,11 +167,14 @@ class Fields:
             self.fault(name, f"must be a mapping, not {value!r}")
             value = None
         line = getattr(value, "line", self.line_of(name))
-        return Fields(value or {}, line, self._faults, where=f"{self._where}{name}")
+        return Fields(value or {}, line, self._faults, where=f"{self._where}{name}".replace(": ", "."))
 
-    def keys(self) -> tuple[str, ...]:
-        """Return the names of the fields as they stand in the file."""
-        return tuple(str(key) for key in self._values)
+    def names_of_fields(self) -> tuple[str, ...]:
+        """Return the names of all fields, for a mapping whose keys are names; each must be an id."""
+        for name in self._values:
+            if not is_id(name):
+                self.fault(name, "is not a name of letters, digits and . _ @ -")
+        return tuple(self._values)
 
     def refuse_unknown(self) -> None:
         """Note every field that was not asked for, with the nearest name that would have been."""

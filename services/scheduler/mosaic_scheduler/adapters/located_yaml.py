@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
 from mosaic.errors import BadInput
 from mosaic_scheduler.adapters.fields import Faults
 
