@@ -62,6 +62,6 @@ def _train(fleet: Mosaic, env: str, seed: int) -> int:
     out.print(f"[green]✓[/] run [bold]{run.run_id}[/] submitted: {WORKER} learns {env}, seed {seed}")
     code = follow_runs(fleet, [run.run_id], quiet=False)
     out.print(picture(fleet, [run.run_id], None))
-    manifest = fleet.manifest(run.run_id)
+    manifest = fleet.manifest(run.run_id, within_s=45)
     out.print(f"\n[green]✓[/] manifest {escape(manifest.path)}\n  sha256 {manifest.digest}", soft_wrap=True)
     return code

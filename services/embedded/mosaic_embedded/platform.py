@@ -42,6 +42,7 @@ log = structlog.get_logger(__name__)
 
 _LOOPBACK = "127.0.0.1:0"
 _PROBE_TIMEOUT_S = 60.0
+_JOIN_TIMEOUT_S = 10.0
 #: How often newly installed workers are looked for.
 _LOOK_FOR_WORKERS_S = 2.0
 
@@ -168,6 +169,8 @@ class Platform:
             doorbell=CeleryDoorbell(IN_PROCESS_URL),
         )
         agent.start()
+        # Who starts the platform wants to submit next: the fleet should know the worker by then.
+        agent.membership.wait_until_known(_JOIN_TIMEOUT_S)
         log.info("agent started", worker=worker.name, slots=options.slots)
         return agent
 

@@ -25,6 +25,8 @@ _FAVOURITES = ("episode_return", "charts/episodic_return", "return", "total_rewa
 #: The curve that is made from episodes, whatever metrics a worker sends.
 _EPISODES = "episode_return"
 _REFRESH_S = 1.0
+#: A manifest waits for the last events of its run; so does who asks for it.
+_MANIFEST_WAIT_S = 45.0
 
 
 def logs(
@@ -105,7 +107,8 @@ def manifest(
 ) -> None:
     """Print the manifest of an ended run."""
     with connect() as platform:
-        found = platform.manifest(platform.run(run).run.run_id)
+        asked = platform.run(run).run
+        found = platform.manifest(asked.run_id, within_s=_MANIFEST_WAIT_S if asked.has_ended else 0.0)
     if path:
         print(found.path)
     else:

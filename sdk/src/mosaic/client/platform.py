@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from mosaic.client.values import (
     Submission,
     Summary,
 )
+from mosaic.errors import NotFound
 from mosaic.lifecycle import RunState
 from mosaic.wire.channel import open_channel
 from mosaic.wire.convert import run_state_to_wire
@@ -38,6 +40,7 @@ from mosaic.wire.v1 import (
 )
 
 _TIMEOUT_S = 30.0
+_LOOK_AGAIN_S = 0.05
 
 
 class Mosaic:
@@ -222,15 +225,23 @@ class Mosaic:
         answer = self._ask(self._telemetry.Summarise, request, "telemetry")
         return {summary.run_id: reading.summary(summary) for summary in answer.summaries}
 
-    def manifest(self, run_id: str) -> Manifest:
-        """Return the manifest of an ended run.
+    def manifest(self, run_id: str, *, within_s: float = 0.0) -> Manifest:
+        """Return the manifest of an ended run, waiting up to *within_s* for it to be written.
 
         Raises:
-            NotFound: it has not been written yet.
+            NotFound: it has not been written.
         """
         request = telemetry_pb2.GetManifestRequest(run_id=run_id)
-        answer = self._ask(self._telemetry.GetManifest, request, "telemetry")
-        return Manifest(answer.run_id, json.loads(answer.json), answer.digest, answer.path)
+        deadline = time.monotonic() + within_s
+        while True:
+            try:
+                answer = self._ask(self._telemetry.GetManifest, request, "telemetry")
+                return Manifest(answer.run_id, json.loads(answer.json), answer.digest, answer.path)
+            except NotFound:
+                # The last events of a run may still be on their way when its end is already known.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_LOOK_AGAIN_S)
 
     def fleet(self) -> registry_pb2.Fleet:
         """Return machines, agents and workers as they stand."""

@@ -70,8 +70,8 @@ def predict(
     Raises:
         BadInput: lists everything that is wrong with it.
     """
+    request = validate(request, fleet=fleet, secrets=secrets)
     view, now = fleet.view(), clock()
-    request = validate(request, view=view, secrets=secrets)
     run_id = RunId("dry-run")
     entry = RunEntry(run_id, request.spec, RunState.QUEUED, now, now, not_before=request.not_before)
     snapshot = snapshot_of(store, view, policy)

@@ -7,8 +7,8 @@ import json
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from mosaic.errors import BadInput, Refused, did_you_mean
-from mosaic.ids import RunId, TeamName, is_id, new_run_id
+from mosaic.errors import BadInput, Refused, Unavailable, did_you_mean
+from mosaic.ids import RunId, TeamName, WorkerName, is_id, new_run_id
 from mosaic.lifecycle import RunState
 from mosaic.worker.validation import validate_config
 from mosaic_scheduler.domain.entries import HistoryEntry, RunEntry, RunSpec
@@ -51,13 +51,14 @@ class Accepted:
     repeated: bool = False
 
 
-def validate(request: Request, *, view: FleetView, secrets: Secrets) -> Request:
+def validate(request: Request, *, fleet: Fleet, secrets: Secrets) -> Request:
     """Return *request* with the worker's own needs filled in.
 
     Raises:
         BadInput: lists every fault of the request.
     """
     spec, faults = request.spec, _name_faults(request)
+    view = _view_with(spec.worker, fleet)
     worker = view.workers.get(spec.worker)
     if worker is None:
         known = sorted(view.workers)
@@ -67,7 +68,7 @@ def validate(request: Request, *, view: FleetView, secrets: Secrets) -> Request:
         spec = replace(spec, requirements=_filled(spec.requirements, worker))
         faults += _config_faults(spec, worker)
         faults += _capacity_faults(spec, worker, view)
-    faults += spec.requirements.faults()
+        faults += spec.requirements.faults()
     faults += [
         f"secret {name!r} (for {variable}) is not known to the scheduler"
         for variable, name in sorted(spec.secrets.items())
@@ -85,7 +86,7 @@ def submit(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets,
         BadInput: the request has faults, all of which are listed; nothing was stored.
         Refused: the team may not queue more, or the idempotency key belongs to another request.
     """
-    request = validate(request, view=fleet.view(), secrets=secrets)
+    request = validate(request, fleet=fleet, secrets=secrets)
     with store.write() as work:
         team = _team(work, request.spec.team)
         earlier = _earlier(work, request)
@@ -97,6 +98,17 @@ def submit(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets,
             run_ids = [entry.run_id for entry in entries]
             work.remember_key(request.spec.team, request.idempotency_key, request.digest(), run_ids)
     return Accepted(entries)
+
+
+def _view_with(worker: WorkerName, fleet: Fleet) -> FleetView:
+    """Return the newest view; the registry is asked once before a worker is called unknown."""
+    view = fleet.view()
+    if worker in view.workers:
+        return view
+    try:
+        return fleet.refresh()
+    except Unavailable:
+        return view
 
 
 def _enter(work: RunTransaction, spec: RunSpec, request: Request, now: datetime) -> RunEntry:
