@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -112,12 +113,21 @@ async def _listen(stream: Stream, shipper: Shipper, events: int) -> None:
 def measure_whole(amqp_url: str, database_url: str, events: int) -> float:
     """Return events per second from the worker's first line to the last commit."""
     with tempfile.TemporaryDirectory() as folder, _service(amqp_url, database_url, folder):
+        spent = _cpu_of_children()
         agent = subprocess.Popen(_role("agent", amqp_url, events), stdout=subprocess.PIPE)
         assert agent.stdout is not None
         started = json.loads(agent.stdout.readline())["started"]
         ended = _wait_for(database_url, events)
         agent.wait()
+        ours = _cpu_of_children() - spent
+    theirs = _cpu_of_children() - spent - ours
+    print(f"CPU per event: worker and agent {ours / events * 1e6:.1f} us, service {theirs / events * 1e6:.1f} us")
     return events / (ended - started)
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _role(role: str, url: str, events: int) -> list[str]:

@@ -37,7 +37,7 @@ class InMemoryManifests:
         return f"memory:{run_id}"
 
 
-def line(event: str, **payload: object) -> bytes:
+def line(event: str, /, **payload: object) -> bytes:
     record = {"event": event, "payload": payload, "run_id": RUN, "timestamp": NOON.timestamp()}
     return json.dumps(record, sort_keys=True).encode()
 

@@ -39,7 +39,7 @@ def test_a_damaged_frame_is_unreadable_or_whole(data: st.DataObject) -> None:
         frame = decode(bytes(body))
     except FrameUnreadable:
         return
-    assert 9 == len(frame.lines)
+    assert len(frame.lines) == 9
 
 
 def test_a_frame_that_was_cut_short_is_unreadable() -> None:
@@ -59,7 +59,7 @@ def test_a_frame_that_would_unpack_to_too_much_is_unreadable(monkeypatch: pytest
 def test_a_block_may_be_stored_without_compression() -> None:
     body = encode_block("run-1", 1, 0, [(2, 5.0)], b"a\nb", compressed=False)
 
-    assert [b"a", b"b"] == decode(body).lines
+    assert decode(body).lines == [b"a", b"b"]
 
 
 def test_stamps_must_cover_the_lines() -> None:
@@ -75,5 +75,5 @@ def test_a_line_with_a_newline_in_it_is_refused() -> None:
 def test_every_line_has_the_stamp_of_the_block_it_was_read_with() -> None:
     frame = Frame("run-1", 1, 0, ((2, 5.0), (1, 6.0)), [b"a", b"b", b"c"])
 
-    assert [5.0, 5.0, 6.0] == list(frame.line_times())
-    assert 2 == frame.last_seq
+    assert list(frame.line_times()) == [5.0, 5.0, 6.0]
+    assert frame.last_seq == 2

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pika
+from pika.adapters.blocking_connection import BlockingChannel
+
 from mosaic.errors import BadInput
 from mosaic.messaging.topology import Topology
-from pika.adapters.blocking_connection import BlockingChannel
 
 _HEARTBEAT_S = 30
 #: How long a publisher may be blocked by a broker short of memory or disk before it reconnects.
@@ -22,10 +23,9 @@ def connection_parameters(url: str, name: str) -> pika.URLParameters:
         BadInput: *url* is not an AMQP address.
 
     """
-    try:
-        parameters = pika.URLParameters(url)
-    except (ValueError, TypeError) as error:
-        raise BadInput("broker address", [f"{error}; write it as amqp://user:password@host:5672/"]) from error
+    if not url.startswith(("amqp://", "amqps://")):
+        raise BadInput("broker address", [f"{url!r} is none; write it as amqp://user:password@host:5672/"])
+    parameters = pika.URLParameters(url)
     parameters.heartbeat = _HEARTBEAT_S
     parameters.blocked_connection_timeout = _BLOCKED_TIMEOUT_S
     parameters.socket_timeout = _CONNECT_TIMEOUT_S

@@ -11,11 +11,12 @@ from functools import partial
 from typing import Any
 
 import pika
+from pika.adapters.blocking_connection import BlockingChannel
+from pika.exceptions import AMQPError
+
 from mosaic.errors import Unavailable
 from mosaic.messaging.connection import connection_parameters, declare, pauses
 from mosaic.messaging.topology import QueueSpec, Topology
-from pika.adapters.blocking_connection import BlockingChannel
-from pika.exceptions import AMQPError
 
 #: How long the thread that speaks to the broker waits for news before it looks at the stop event.
 _LOOK_UP_S = 0.25
@@ -183,9 +184,7 @@ class _Session:
         # Not by rejecting: the broker's own dead-lettering has no place for our reason.
         headers = {**delivery.headers, "reason": reason[:1000], "queue": self._source.name}
         properties = pika.BasicProperties(headers=headers, delivery_mode=2)
-        self._channel.basic_publish(
-            self._source.dead_exchange, delivery.routing_key, delivery.body, properties
-        )
+        self._channel.basic_publish(self._source.dead_exchange, delivery.routing_key, delivery.body, properties)
 
 
 class _Desk:

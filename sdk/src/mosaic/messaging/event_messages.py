@@ -37,9 +37,7 @@ def seal_message(seal: RunSealed, shards: int = DEFAULT_SHARDS) -> Message:
 class BrokerFrameSink:
     """Sends frames to the telemetry service through RabbitMQ. A `mosaic.events.frame.FrameSink`."""
 
-    def __init__(
-        self, publisher: Publisher, *, shards: int = DEFAULT_SHARDS, timeout_s: float = 10.0
-    ) -> None:
+    def __init__(self, publisher: Publisher, *, shards: int = DEFAULT_SHARDS, timeout_s: float = 10.0) -> None:
         self._publisher = publisher
         self._shards = shards
         self._timeout_s = timeout_s

@@ -11,10 +11,11 @@ from types import MappingProxyType
 from typing import Any
 
 import pika
+from pika.exceptions import AMQPError
+
 from mosaic.errors import BrokerUnavailable
 from mosaic.messaging.connection import connection_parameters, declare_once, pauses
 from mosaic.messaging.topology import Topology
-from pika.exceptions import AMQPError
 
 _PERSISTENT = 2
 
@@ -210,9 +211,7 @@ class _Link:
                 headers=dict(message.headers),
                 message_id=str(tag),
             )
-            self._channel.basic_publish(
-                message.exchange, message.routing_key, message.body, properties, mandatory=True
-            )
+            self._channel.basic_publish(message.exchange, message.routing_key, message.body, properties, mandatory=True)
 
     def _returned(self, _channel: Any, _method: Any, properties: Any, _body: bytes) -> None:
         batch, index = self._in_flight[int(properties.message_id)]

@@ -13,7 +13,7 @@ log = structlog.get_logger(__name__)
 
 _CHANNEL = "mosaic:live"
 _RECONNECT_S = 1.0
-_LOOK_UP_S = 1.0
+_LOOK_UP_S = 0.5
 
 
 class _Ear:

@@ -1,0 +1,232 @@
+"""The telemetry service on a real RabbitMQ and PostgreSQL, with things breaking under it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+import pika
+import pytest
+
+from mosaic.errors import Unavailable
+from mosaic.events.sealed import RunSealed
+from mosaic.hosting.database import open_engine
+from mosaic.hosting.grpc_server import GrpcServer
+from mosaic.hosting.health import check
+from mosaic.messaging.event_messages import BrokerFrameSink, seal_message
+from mosaic.messaging.publisher import Message, Publisher
+from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, event_routing_key, event_topology
+from mosaic.wire.channel import open_channel
+from mosaic.wire.v1 import telemetry_pb2 as pb
+from mosaic.wire.v1.telemetry_pb2_grpc import TelemetryStub
+from mosaic_telemetry.adapters.sql_events import SqlEvents
+from mosaic_telemetry.domain.manifest import is_genuine
+from mosaic_telemetry.entrypoints.service import TelemetryService, build
+from mosaic_telemetry.settings import Settings
+from tests.fakes.telemetry import RUN, a_seal, encoded, metrics
+from tests.servers.handle import Server
+
+pytestmark = pytest.mark.integration
+
+
+def settings(database_url: str, broker_url: str, folder: Path) -> Settings:
+    return Settings(database_url=database_url, broker_url=broker_url, manifest_root=str(folder), prefetch=16)
+
+
+@contextmanager
+def serving(chosen: Settings) -> Iterator[TelemetryService]:
+    service = build(chosen)
+    service.start()
+    try:
+        yield service
+    finally:
+        service.stop()
+
+
+@contextmanager
+def calling(service: TelemetryService) -> Iterator[TelemetryStub]:
+    server = GrpcServer([service.registration()], "127.0.0.1:0")
+    server.start()
+    channel = open_channel(server.address)
+    try:
+        yield TelemetryStub(channel)
+    finally:
+        channel.close()
+        server.stop(0.2)
+
+
+@contextmanager
+def publishing(url: str) -> Iterator[Publisher]:
+    publisher = Publisher(url, event_topology())
+    try:
+        yield publisher
+    finally:
+        publisher.close()
+
+
+def publish_frames(publisher: Publisher, count: int, *, lines: int = 50, run_id: str = RUN) -> None:
+    """Publish until everything is confirmed, like an agent does."""
+    sink = BrokerFrameSink(publisher, timeout_s=5)
+    waiting = [
+        encoded(metrics(lines, first=number * lines), first_seq=number * lines, run_id=run_id)
+        for number in range(count)
+    ]
+    while waiting:
+        try:
+            confirmed = set(sink.send(waiting[:8]))
+        except Unavailable:
+            time.sleep(0.2)
+            continue
+        waiting = [frame for index, frame in enumerate(waiting) if index not in confirmed]
+
+
+def publish_seal(publisher: Publisher, seal: RunSealed) -> None:
+    assert [0] == publisher.publish([seal_message(seal)])
+
+
+def eventually(look: Callable[[], object], what: str, timeout_s: float = 40.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not look():
+        assert time.monotonic() < deadline, f"it did not come true that {what}"
+        time.sleep(0.1)
+
+
+def is_stored(database_url: str, lines: int, run_id: str = RUN) -> Callable[[], bool]:
+    def look() -> bool:
+        try:
+            engine = open_engine(database_url)
+            timelines = SqlEvents(engine).timelines(run_id)
+            engine.dispose()
+        except Unavailable:
+            return False
+        return bool(timelines) and ((0, lines - 1),) == timelines[0].heard.ranges
+
+    return look
+
+
+def test_from_frames_to_manifest(postgres_url: str, rabbitmq_url: str, tmp_path: Path) -> None:
+    with (
+        serving(settings(postgres_url, rabbitmq_url, tmp_path)) as service,
+        calling(service) as stub,
+        publishing(rabbitmq_url) as publisher,
+    ):
+        following = stub.ReadEvents(pb.ReadEventsRequest(run_id=RUN, follow=True), timeout=30)
+        publish_frames(publisher, 10)
+        publish_seal(publisher, a_seal(499))
+
+        chunks = list(following)
+        manifest = stub.GetManifest(pb.GetManifestRequest(run_id=RUN))
+        curve = stub.ReadSeries(pb.ReadSeriesRequest(run_id=RUN, key=pb.SeriesKey(name="loss"), resolution=50))
+
+    assert list(range(500)) == [line.seq for chunk in chunks for line in chunk.lines]
+    assert chunks[-1].sealed
+    assert is_genuine(json.loads(manifest.json))
+    assert json.loads(manifest.json)["is_complete"] is True
+    assert manifest.json == Path(manifest.path).read_text(encoding="utf-8")
+    assert (500, 50, 249.5) == (curve.total_points, len(curve.steps), curve.maxima[-1])
+
+
+def test_rubbish_is_dead_lettered_with_the_reason(postgres_url: str, rabbitmq_url: str, tmp_path: Path) -> None:
+    with serving(settings(postgres_url, rabbitmq_url, tmp_path)), publishing(rabbitmq_url) as publisher:
+        publisher.publish([Message(EVENTS, event_routing_key(RUN, 4), b"rubbish")])
+        publisher.publish([Message(EVENTS, event_routing_key(RUN, 4), b"{}", {"kind": "seal"})])
+        reasons = sorted(_dead_letters(rabbitmq_url, 2))
+
+    assert "outcome: Field required" in reasons[0]
+    assert "not a frame of telemetry" in reasons[1]
+
+
+def _dead_letters(url: str, count: int) -> list[str]:
+    reasons: list[str] = []
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    channel = connection.channel()
+    for _ in range(100):
+        method, properties, _body = channel.basic_get(DEAD_EVENTS, auto_ack=True)
+        if method is not None:
+            reasons.append(properties.headers["reason"])
+        if len(reasons) == count:
+            break
+        connection.sleep(0.1)
+    connection.close()
+    return reasons
+
+
+def test_killed_while_it_stores_it_loses_nothing_and_stores_nothing_twice(
+    postgres_url: str, rabbitmq_url: str, tmp_path: Path
+) -> None:
+    names = {"DATABASE_URL": postgres_url, "BROKER_URL": rabbitmq_url, "MANIFEST_ROOT": str(tmp_path)}
+    ports = {"GRPC_ADDRESS": "127.0.0.1:0", "HEALTH_ADDRESS": "127.0.0.1:0"}
+    env = {**os.environ, **{f"MOSAIC_TELEMETRY_{name}": value for name, value in {**names, **ports}.items()}}
+    command = [sys.executable, "-m", "mosaic_telemetry"]
+    process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+
+    with publishing(rabbitmq_url) as publisher:
+        sender = threading.Thread(target=publish_frames, args=(publisher, 300))
+        sender.start()
+        for pause in (2.5, 2.0, 2.0):
+            time.sleep(pause)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+        sender.join()
+        publish_seal(publisher, a_seal(300 * 50 - 1))
+        eventually((tmp_path / RUN / "manifest.json").exists, "the manifest is written")
+    process.terminate()
+    process.wait()
+
+    manifest = json.loads((tmp_path / RUN / "manifest.json").read_text(encoding="utf-8"))
+    assert {"total": 15_000, "by_kind": {"metric": 15_000}, "missing": 0} == manifest["events"]
+    assert manifest["metrics"][0]["count"] == 15_000
+    assert process.returncode == 0
+
+
+def test_a_database_that_goes_away_is_waited_for(postgres_server: Server, rabbitmq_url: str, tmp_path: Path) -> None:
+    with (
+        serving(settings(postgres_server.url, rabbitmq_url, tmp_path)) as service,
+        publishing(rabbitmq_url) as publisher,
+    ):
+        publish_frames(publisher, 5)
+        eventually(is_stored(postgres_server.url, 250), "the first events are stored")
+        postgres_server.kill()
+        assert "database" in check(service.probes())
+        publish_frames(publisher, 20)
+        postgres_server.start()
+
+        eventually(is_stored(postgres_server.url, 1000), "every event is stored")
+
+
+def test_a_broker_that_goes_away_is_found_again(rabbitmq_server: Server, postgres_url: str, tmp_path: Path) -> None:
+    with (
+        serving(settings(postgres_url, rabbitmq_server.url, tmp_path)) as service,
+        publishing(rabbitmq_server.url) as publisher,
+    ):
+        publish_frames(publisher, 5)
+        rabbitmq_server.kill()
+        eventually(lambda: "broker" in check(service.probes()), "the broken broker is noticed")
+        sender = threading.Thread(target=publish_frames, args=(publisher, 20))
+        sender.start()
+        rabbitmq_server.start()
+        sender.join()
+
+        eventually(is_stored(postgres_url, 1000), "every event is stored")
+        eventually(lambda: not check(service.probes()), "the service is ready again")
+
+
+def test_an_unknown_run_has_no_manifest(postgres_url: str, rabbitmq_url: str, tmp_path: Path) -> None:
+    with (
+        serving(settings(postgres_url, rabbitmq_url, tmp_path)) as service,
+        calling(service) as stub,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        stub.GetManifest(pb.GetManifestRequest(run_id="nobody"))
+
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND

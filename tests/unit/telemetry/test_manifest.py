@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mosaic.events.sealed import RunSealed
+from mosaic_telemetry.domain.facts import EpisodeSummary, Fact
+from mosaic_telemetry.domain.manifest import Record, build_manifest, digest_of, is_complete, is_genuine
+from mosaic_telemetry.domain.ranges import SeqRanges
+from mosaic_telemetry.domain.series import Series, SeriesKey
+from mosaic_telemetry.domain.timeline import StreamId, Timeline
+from tests.fakes.telemetry import RUN, a_seal
+
+
+def a_timeline(attempt: int, *ranges: tuple[int, int], **counts: int) -> Timeline:
+    return Timeline(StreamId(RUN, attempt), SeqRanges(ranges), counts)
+
+
+def a_fact(kind: str, /, *, attempt: int = 1, seq: int = 0, **payload: Any) -> Fact:
+    return Fact(StreamId(RUN, attempt), seq, 0.0, kind, payload)
+
+
+def a_series(name: str, *values: float, attempt: int = 1) -> Series:
+    series = Series(StreamId(RUN, attempt), SeriesKey(name))
+    return series.extend([float(step) for step in range(len(values))], values)[0]
+
+
+def a_record(seal: RunSealed | None = None, *timelines: Timeline, facts: tuple[Fact, ...] = ()) -> Record:
+    return Record(seal or a_seal(9), timelines or (a_timeline(1, (0, 9)),), facts, (), EpisodeSummary())
+
+
+def test_a_run_is_complete_when_every_stamped_line_is_here() -> None:
+    assert is_complete(a_record(a_seal(9), a_timeline(1, (0, 9))))
+    assert not is_complete(a_record(a_seal(9), a_timeline(1, (0, 8))))
+    assert not is_complete(a_record(a_seal(9), a_timeline(1, (0, 3), (5, 9))))
+    assert not is_complete(a_record(a_seal(9, 4), a_timeline(1, (0, 9))))
+
+
+def test_of_a_lost_attempt_the_agents_last_line_tells_that_it_is_complete() -> None:
+    lost = a_seal(-1)
+
+    assert not is_complete(a_record(lost, a_timeline(1, (0, 9))))
+    assert is_complete(a_record(lost, a_timeline(1, (0, 9)), facts=(a_fact("attempt_ended"),)))
+
+
+def test_an_attempt_that_never_started_has_nothing_to_wait_for() -> None:
+    seal = a_seal(-1)
+    never_started = seal.model_copy(update={"attempts": (seal.attempts[0].model_copy(update={"started_at": None}),)})
+
+    assert is_complete(Record(never_started, (), (), (), EpisodeSummary()))
+
+
+def test_gaps_are_named_per_attempt() -> None:
+    manifest = build_manifest(a_record(a_seal(9, 4), a_timeline(1, (0, 3), (6, 9)), a_timeline(2, (0, 2))))
+
+    assert [[4, 5]] == manifest["attempts"][0]["gaps"]
+    assert [[3, 4]] == manifest["attempts"][1]["gaps"]
+    assert manifest["events"]["missing"] == 4
+    assert manifest["is_complete"] is False
+
+
+def test_events_are_counted_per_kind_and_per_attempt() -> None:
+    first, second = a_timeline(1, (0, 9), metric=8, text=2), a_timeline(2, (0, 4), metric=5)
+
+    manifest = build_manifest(a_record(a_seal(9, 4), first, second))
+
+    assert {"metric": 8, "text": 2} == manifest["attempts"][0]["counts"]
+    assert {"total": 15, "by_kind": {"metric": 13, "text": 2}, "missing": 0} == manifest["events"]
+
+
+def test_metrics_have_their_final_and_best_values() -> None:
+    series = (a_series("charts/return", 1.0, 9.0, 4.0), a_series("loss", 3.0, 0.5, 2.0))
+
+    manifest = build_manifest(replace(a_record(), series=series))
+
+    returns, loss = manifest["metrics"]
+    assert {"value": 4.0, "step": 2.0} == returns["final"]
+    assert {"value": 9.0, "step": 1.0} == returns["best"]
+    assert {"value": 0.5, "step": 1.0} == loss["best"]
+
+
+def test_a_series_that_was_repeated_counts_as_the_newest_attempt_has_it() -> None:
+    series = (a_series("loss", 1.0, attempt=1), a_series("loss", 7.0, attempt=2))
+
+    (metric,) = build_manifest(replace(a_record(), series=series))["metrics"]
+
+    assert metric["final"]["value"] == 7.0
+
+
+def test_artifacts_are_listed_once_as_last_described() -> None:
+    facts = (
+        a_fact("artifact", path="checkpoints/a.pt", kind="checkpoint", sha256=None, size_bytes=1),
+        a_fact("artifact", path="checkpoints/a.pt", kind="checkpoint", sha256="ab", size_bytes=2, attempt=2),
+        a_fact("artifact", path="logs/x.log", kind="log", sha256="cd", size_bytes=3),
+    )
+
+    artifacts = build_manifest(a_record(facts=facts))["artifacts"]
+
+    assert ["checkpoints/a.pt", "logs/x.log"] == [one["path"] for one in artifacts]
+    assert ("ab", 2, 2) == (artifacts[0]["sha256"], artifacts[0]["size_bytes"], artifacts[0]["attempt"])
+
+
+def test_versions_come_from_the_agent_when_the_scheduler_has_none() -> None:
+    facts = (a_fact("attempt_started", versions={"python": "3.11.7", "torch": "2.9"}),)
+
+    manifest = build_manifest(a_record(facts=facts))
+
+    assert {"python": "3.11.7", "torch": "2.9"} == manifest["versions"]
+    assert manifest["machine"]["node"] == "node-1"
+
+
+def test_the_analytics_of_upstream_are_made_from_the_files() -> None:
+    facts = (
+        a_fact("artifact", path="tensorboard/events.out.tfevents.1", kind="tensorboard"),
+        a_fact("artifact", path="checkpoints/1.pt", kind="checkpoint"),
+        a_fact("artifact", path="checkpoints/best.pt", kind="checkpoint"),
+        a_fact("artifact", path="videos/a.mp4", kind="video"),
+    )
+
+    analytics = build_manifest(a_record(facts=facts))["analytics"]
+
+    assert (RUN, "reference", {}) == (analytics["run_id"], analytics["worker_type"], analytics["metadata"])
+    assert {"log_dir": "tensorboard", "enabled": True, "port": None, "url": None} == analytics["artifacts"][
+        "tensorboard"
+    ]
+    assert analytics["artifacts"]["checkpoints"] == {
+        "directory": "checkpoints",
+        "format": "pytorch",
+        "files": ["checkpoints/1.pt", "checkpoints/best.pt"],
+        "best_checkpoint": "checkpoints/best.pt",
+        "final_checkpoint": "checkpoints/best.pt",
+    }
+    assert analytics["artifacts"]["videos_dir"] == "videos"
+    assert "wandb" not in analytics["artifacts"]
+
+
+def test_the_analytics_a_worker_wrote_itself_are_taken_as_they_are() -> None:
+    own = {"run_id": "r", "worker_type": "cleanrl", "artifacts": {}, "metadata": {"algo": "ppo"}}
+    facts = (a_fact("artifact", path="analytics.json", kind="analytics", content=own),)
+
+    manifest = build_manifest(a_record(facts=facts))
+
+    assert {**own, "run_id": RUN} == manifest["analytics"]
+    assert "content" not in manifest["artifacts"][0]
+
+
+def test_the_result_is_what_the_worker_said_last() -> None:
+    facts = (a_fact("run_failed", error="once"), a_fact("run_completed", attempt=2, episodes=5))
+
+    assert {"event": "run_completed", "episodes": 5} == build_manifest(a_record(facts=facts))["result"]
+
+
+def test_the_digest_tells_a_manifest_that_was_changed() -> None:
+    manifest = build_manifest(a_record())
+
+    assert is_genuine(manifest)
+    assert not is_genuine({**manifest, "outcome": "failed"})
+
+
+def test_the_digest_of_a_config_does_not_depend_on_the_order_of_its_keys() -> None:
+    assert digest_of({"a": 1, "b": {"c": 2, "d": 3}}) == digest_of({"b": {"d": 3, "c": 2}, "a": 1})
+    assert digest_of({"a": 1}) != digest_of({"a": 2})
+
+
+@pytest.mark.parametrize(("value", "text"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")])
+def test_what_strict_json_cannot_say_is_text(value: float, text: str) -> None:
+    manifest = build_manifest(replace(a_record(), series=(a_series("loss", value),)))
+
+    assert manifest["metrics"][0]["final"]["value"] == text
+
+
+def test_equal_records_give_equal_manifests() -> None:
+    assert build_manifest(a_record()) == build_manifest(a_record())
