@@ -4,12 +4,58 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime
+from heapq import heapify, heappop, heappush, heapreplace
 
 from mosaic.ids import TeamName, UserName
 from mosaic_scheduler.domain.amount import Amount, dominant
+from mosaic_scheduler.domain.line import Group, Head
 from mosaic_scheduler.domain.quota import Ledger
 from mosaic_scheduler.domain.snapshot import PolicySettings, Usage
 from mosaic_scheduler.domain.usage import entry_part, kept_after
+
+
+class UserLine:
+    """The users of one team that still have groups to try, lowest score first, then oldest run."""
+
+    __slots__ = ("_groups", "_users")
+
+    def __init__(self) -> None:
+        self._users: list[tuple[float, Head, UserName]] = []
+        self._groups: dict[UserName, list[tuple[Head, Group]]] = {}
+
+    def add(self, score: float, user: UserName, groups: list[tuple[Head, Group]]) -> None:
+        """Let *user* stand in line with *groups*, each with its oldest run."""
+        heapify(groups)
+        self._groups[user] = groups
+        heappush(self._users, (score, groups[0][0], user))
+
+    def first(self) -> Group | None:
+        """Return the group whose turn it is; None when nobody is left."""
+        return self._groups[self._users[0][2]][0][1] if self._users else None
+
+    def head(self) -> Head:
+        """Return the run whose turn it is."""
+        return self._users[0][1]
+
+    def started(self, score: float, head: Head | None) -> None:
+        """Note the user's new *score* and the next run of the group, None when it has no more."""
+        user = self._users[0][2]
+        groups = self._groups[user]
+        if head is not None:
+            heapreplace(groups, (head, groups[0][1]))
+        else:
+            heappop(groups)
+        if groups:
+            heapreplace(self._users, (score, groups[0][0], user))
+        else:
+            heappop(self._users)
+
+    def skip(self) -> None:
+        """Try the first group no more in this pass."""
+        groups = self._groups[self._users[0][2]]
+        heappop(groups)
+        if not groups:
+            heappop(self._users)
 
 
 class Turns:

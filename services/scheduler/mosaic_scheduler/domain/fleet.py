@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, WorkerName
+from mosaic.lifecycle import AttemptState
 from mosaic_scheduler.domain.amount import GPU, RESOURCES
 from mosaic_scheduler.domain.demand import Demand
 from mosaic_scheduler.domain.fit import could_ever_fit, fits
@@ -165,7 +166,7 @@ class Fleet:
 
     def _index(self, attempt: RunningAttempt) -> None:
         self.attempts_on.setdefault(attempt.node_id, {})[attempt.run_id] = attempt
-        if attempt.is_leaving:
+        if attempt.state is AttemptState.STOPPING:
             self.leaving[attempt.run_id] = attempt
         elif attempt.resume_grade is not None and attempt.resume_grade.is_proven:
             self.resumable_of.setdefault(attempt.team, {})[attempt.run_id] = attempt

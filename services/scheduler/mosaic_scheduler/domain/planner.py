@@ -22,10 +22,11 @@ from mosaic_scheduler.domain.changes import (
     TeamIs,
     UsageFolded,
 )
+from mosaic_scheduler.domain.deadline import Deadlines
 from mosaic_scheduler.domain.fairness import Turns
 from mosaic_scheduler.domain.fleet import Fleet
 from mosaic_scheduler.domain.line import WaitingLine
-from mosaic_scheduler.domain.plan import Expiry, Plan
+from mosaic_scheduler.domain.plan import Plan
 from mosaic_scheduler.domain.quota import Ledger
 from mosaic_scheduler.domain.round import Round
 from mosaic_scheduler.domain.run import QueuedRun, RunningAttempt
@@ -45,7 +46,7 @@ class Planner:
         self._ledger = Ledger(self._fleet.capacity)
         self._line = WaitingLine()
         self._running = {attempt.run_id: attempt for attempt in snapshot.running}
-        self._limited = {a.run_id: a for a in snapshot.running if _has_limit(a)}
+        self._deadlines = Deadlines(snapshot.running)
         self._usage = snapshot.usage
         self._settings = snapshot.settings
         self._fleet.load(snapshot.nodes, snapshot.agents, self._running.values())
@@ -70,7 +71,7 @@ class Planner:
         self._line.call_due(now)
         self._fleet.forget_old_frees()
         this_round = Round(self._fleet, self._ledger, self._line, self._usage, self._settings, now)
-        return this_round.decide(self._expiries(now))
+        return this_round.decide(self._deadlines.expired(now))
 
     def turns(self, now: datetime) -> Turns:
         """Return how teams and users stand in line as of *now*."""
@@ -121,24 +122,11 @@ class Planner:
         holding = self._fleet.put_attempt(attempt)
         self._ledger.charge(attempt.team, attempt.user, holding.amount)
         self._running[attempt.run_id] = attempt
-        if _has_limit(attempt):
-            self._limited[attempt.run_id] = attempt
+        self._deadlines.put(attempt)
 
     def _end_attempt(self, run_id: RunId) -> None:
         attempt = self._running.pop(run_id, None)
         if attempt is not None:
             holding = self._fleet.drop_attempt(attempt)
             self._ledger.charge(attempt.team, attempt.user, holding.amount, -1)
-            self._limited.pop(run_id, None)
-
-    def _expiries(self, now: datetime) -> tuple[Expiry, ...]:
-        due = [
-            Expiry(attempt.run_id, attempt.attempt, attempt.ends_by)
-            for attempt in self._limited.values()
-            if attempt.ends_by is not None and attempt.ends_by <= now
-        ]
-        return tuple(sorted(due, key=lambda expiry: (expiry.ends_by, expiry.run_id)))
-
-
-def _has_limit(attempt: RunningAttempt) -> bool:
-    return attempt.ends_by is not None and not attempt.is_leaving
+            self._deadlines.drop(run_id)

@@ -50,10 +50,12 @@ class Evictions:
         self._min_runtime = min_runtime
         self._now = now
         self._by_claim: dict[tuple[TeamName, PriorityClass, Standing], dict[NodeId, list[Victim]]] = {}
-        self._leaving = _leaving_nodes(fleet)
+        self._leaving: list[NodeId] | None = None
 
     def find(self, run: QueuedRun, demand: Demand, taken: Collection[NodeId]) -> Eviction | None:
         """Return the cheapest way to make room for *run*, on a node not *taken*; None when there is none."""
+        if self._leaving is None:
+            self._leaving = sorted({attempt.node_id for attempt in self._fleet.leaving.values()})
         for node_id in self._leaving:
             if node_id not in taken:
                 eviction = self._on_node(node_id, [], run, demand)
@@ -163,10 +165,6 @@ class Evictions:
         freed = [self._fleet.holding_of(a.run_id).amount for a in gone if a.team == run.team]
         balance = [demand.amount[r] - sum(amount[r] for amount in freed) for r in RESOURCES]
         return self._ledger.standing(run.team, balance) is Standing.OWN
-
-
-def _leaving_nodes(fleet: Fleet) -> list[NodeId]:
-    return sorted({attempt.node_id for attempt in fleet.leaving.values()})
 
 
 def _total_cost(eviction: Eviction) -> tuple[int, int, float, int, NodeId]:

@@ -43,6 +43,8 @@ class Ledger:
         self._quotas: dict[TeamName, tuple[int | None, ...]] = {}
         #: For each resource, what teams claim or exceed, less what they lend: see `spare`.
         self._balance = [0, 0, 0]
+        #: The largest overdraft of each resource and whose it is, until an account changes.
+        self._largest: dict[int, tuple[int, TeamName]] = {}
 
     def put_team(self, team: Team) -> None:
         """Add *team*, or replace what was known of it."""
@@ -69,8 +71,11 @@ class Ledger:
     def load(self, teams: Iterable[Team], held: Iterable[tuple[TeamName, UserName, Amount]]) -> None:
         """Fill an empty ledger at once."""
         for team, user, amount in held:
-            _book(self.account(team), amount, 1)
             _book(self.user_account(team, user), amount, 1)
+        for (team, _), account in self.users.items():
+            total = self.account(team)
+            _book(total, account.held, 1)
+            total.running += account.running - 1
         for name in self.accounts:
             self._reweigh(name, 1)
         for tenant in teams:
@@ -141,7 +146,7 @@ class Ledger:
             quota = self.quota(team, resource)
             if amount[resource] and quota is not None:
                 held = self.account(team).held[resource]
-                overdraft, borrower = max((self.overdraft(name, resource), name) for name in self.accounts)
+                overdraft, borrower = self._largest_overdraft(resource)
                 lent = min(overdraft, quota - held)
                 if lent > 0:
                     facts = self._position(team, resource)
@@ -161,6 +166,13 @@ class Ledger:
             return Reason.of(ReasonCode.QUOTA_USED, **self._position(team, resource), lendable=lendable)
         return None
 
+    def _largest_overdraft(self, resource: int) -> tuple[int, TeamName]:
+        known = self._largest.get(resource)
+        if known is None:
+            known = max((self.overdraft(name, resource), name) for name in self.accounts)
+            self._largest[resource] = known
+        return known
+
     def _position(self, team: TeamName, resource: int) -> dict[str, str | float]:
         quota = self.quota(team, resource) or 0
         held = self.account(team).held[resource]
@@ -173,6 +185,7 @@ class Ledger:
 
     def _reweigh(self, team: TeamName, sign: int) -> None:
         held = self.account(team).held
+        self._largest.clear()
         for resource in RESOURCES:
             self._balance[resource] += sign * self._weight(team, resource, held[resource])
 
@@ -197,7 +210,7 @@ def _exact_quota(team: Team) -> tuple[int | None, ...]:
     return tuple(None if limit is None else int(limit * unit) for limit, unit in zip(limits, UNITS, strict=True))
 
 
-def _book(account: Account, amount: Amount, sign: int) -> None:
+def _book(account: Account, amount: Amount | list[int], sign: int) -> None:
     held = account.held
     held[GPU] += sign * amount[GPU]
     held[CPU] += sign * amount[CPU]

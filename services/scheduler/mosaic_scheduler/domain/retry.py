@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from types import MappingProxyType
@@ -78,6 +78,14 @@ class RetrySettings:
     #: Attempts in a row that ended sooner than `young` without progress: a crash loop.
     crash_loop_length: int = 5
     young: timedelta = timedelta(minutes=1)
+
+    def with_waits(self, factor: float) -> RetrySettings:
+        """Return these settings with every wait *factor* times as long."""
+        budgets = {
+            kind: replace(budget, first_wait=budget.first_wait * factor, longest_wait=budget.longest_wait * factor)
+            for kind, budget in self.budgets.items()
+        }
+        return replace(self, budgets=budgets)
 
 
 @dataclass(frozen=True, slots=True)
