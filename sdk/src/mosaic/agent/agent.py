@@ -16,7 +16,7 @@ from mosaic.agent.attempt import Surroundings
 from mosaic.agent.backlog import Backlog
 from mosaic.agent.child import death_wrapper
 from mosaic.agent.courier import Courier
-from mosaic.agent.inventory import Machine, find_gpus
+from mosaic.agent.inventory import Gpu, Machine, find_gpus
 from mosaic.agent.leases import LeaseKeeper
 from mosaic.agent.ledger import Ledger
 from mosaic.agent.membership import Membership
@@ -121,7 +121,7 @@ class Agent:
         self.membership = Membership(
             registry,
             introduction,
-            look_at_gpus=lambda: find_gpus(options.environment, options.machine.node_id),
+            look_at_gpus=self._look_at_gpus,
         )
 
     def start(self) -> None:
@@ -191,6 +191,11 @@ class Agent:
             send=self._courier.send,
             on_frames=self._shipper.wake,
         )
+
+    def _look_at_gpus(self) -> Sequence[Gpu]:
+        # GPUs break and come back, but a machine without any does not grow one.
+        machine = self._options.machine
+        return find_gpus(self._options.environment, machine.node_id) if machine.gpus else ()
 
     def _claim(self, run_id: str, attempt: int) -> None:
         names = {"run_id": run_id, "attempt": attempt}

@@ -163,8 +163,8 @@ class Attempt:
         elif self._ending is None:
             self._ending = ending
             self._timers.cancel("hang", "wall")
-            self._child.signal(signal.SIGTERM)
-            self._child.signal(signal.SIGCONT)
+            self._child.signal_group(signal.SIGTERM)
+            self._child.signal_group(signal.SIGCONT)
             self._paused_at = None
             self._timers.after("kill", self.launch.grace_s, self._kill)
 
@@ -199,7 +199,8 @@ class Attempt:
     def _note_checkpoint(self, landmark: Landmark) -> None:
         path = landmark.payload.get("checkpoint_path") or landmark.payload.get("path")
         if isinstance(path, str):
-            self._checkpoint = Checkpoint(self._directory.relative(path), datetime.now(timezone.utc))
+            path = self._directory.relative(self.stream.mask(path))
+            self._checkpoint = Checkpoint(path, datetime.now(timezone.utc))
             self.home.save_checkpoint(self._checkpoint)
             wait_s = self._checkpoint_told_at + CHECKPOINT_REPORT_S - self._loop.time()
             self._timers.after("checkpoint", wait_s, self._tell_checkpoint)
@@ -232,7 +233,7 @@ class Attempt:
         if self._child is not None and can_pause and self._paused_at is None:
             self._paused_at = self._loop.time()
             self._timers.cancel("hang", "wall")
-            self._child.signal(signal.SIGSTOP)
+            self._child.signal_group(signal.SIGSTOP)
             self._tell(AttemptFact.PAUSED.value)
 
     def _resume(self) -> None:
@@ -242,7 +243,7 @@ class Attempt:
             self._started_at += asleep_s
             self._listener.heard_at += asleep_s
             self._paused_at = None
-            self._child.signal(signal.SIGCONT)
+            self._child.signal_group(signal.SIGCONT)
             self._watch_limits()
             self._tell(AttemptFact.RESUMED.value)
 
@@ -256,16 +257,12 @@ class Attempt:
         child.exit_code()
         self._timers.cancel("hang", "wall")
         self._paused_at = None
-        if child.survivors():
-            child.signal(signal.SIGTERM)
-            self._timers.after("kill", min(self.launch.grace_s, LINGER_S), self._kill)
-        self._sweep(child)
+        self._sweep(child, signal.SIGTERM)
 
-    def _sweep(self, child: Child) -> None:
+    def _sweep(self, child: Child, number: signal.Signals | None = None) -> None:
         """Go on only when nothing of the child lives any more: that is what frees the lease."""
-        if child.survivors():
-            if self._is_killing:
-                child.kill()
+        if child.signal_survivors(signal.SIGKILL if self._is_killing else number):
+            self._timers.after("kill", min(self.launch.grace_s, LINGER_S), self._kill)
             self._timers.after("sweep", SWEEP_S, lambda: self._sweep(child))
             return
         try:

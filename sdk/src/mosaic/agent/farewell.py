@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mosaic.agent.artifacts import Artifact
@@ -10,6 +11,8 @@ from mosaic.agent.ledger import AttemptHome, Checkpoint, Farewell
 from mosaic.agent.outcome import Outcome
 from mosaic.agent.ports import Launch, Report
 from mosaic.agent.stream import Stream
+
+_REASON_LETTERS = 4000
 
 
 def compose(
@@ -23,6 +26,7 @@ def compose(
     whereabouts: Mapping[str, Any],
 ) -> Farewell:
     """Return the terminal report and the lines that close *stream*: what was found, and how it ended."""
+    outcome = replace(outcome, reason=stream.mask(outcome.reason)[:_REASON_LETTERS])
     closing = [stream.line("artifact", _describe(artifact)) for artifact in artifacts]
     failure_kind = outcome.failure_kind.value if outcome.failure_kind else None
     ended = {
@@ -39,7 +43,7 @@ def compose(
         launch.control_token,
         outcome.fact.value,
         failure_kind=failure_kind or "",
-        reason=stream.mask(outcome.reason),
+        reason=outcome.reason,
         exit_code=exit_code,
         last_seq=stream.spool.last_seq + len(closing),
         checkpoint=checkpoint.path if checkpoint else "",

@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +90,7 @@ def measure_memory_mb(cgroups: Path = _CGROUPS) -> int:
 
 def count_oom_kills(cgroups: Path = _CGROUPS) -> int:
     """Return how often the kernel killed something in our cgroup for memory; 0 where it does not say."""
-    kills = [0]
-    for folder in _own_cgroups("memory", cgroups):
-        for name in ("memory.events", "memory.oom_control"):
-            kills.append(_read_field(folder / name, "oom_kill"))
-    return max(kills)
+    return max((_read_field(path, "oom_kill") for path in _oom_counters(cgroups)), default=0)
 
 
 def find_gpus(env: Mapping[str, str], node_id: str) -> tuple[Gpu, ...]:
@@ -184,6 +181,14 @@ def _cpu_quota(folder: Path) -> float | None:
     microseconds = _read_number(folder / "cpu.cfs_quota_us")
     period_us = _read_number(folder / "cpu.cfs_period_us")
     return microseconds / period_us if microseconds and microseconds > 0 and period_us else None
+
+
+@lru_cache
+def _oom_counters(cgroups: Path) -> tuple[Path, ...]:
+    # Looked up once: a process stays in its cgroup, and every attempt asks twice.
+    names = ("memory.events", "memory.oom_control")
+    candidates = [folder / name for folder in _own_cgroups("memory", cgroups) for name in names]
+    return tuple(path for path in candidates if path.exists())
 
 
 def _read_number(path: Path) -> int | None:

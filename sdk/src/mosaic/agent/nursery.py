@@ -18,8 +18,8 @@ import structlog
 from mosaic.agent.attempt import Attempt, Surroundings
 from mosaic.agent.backlog import Backlog
 from mosaic.agent.ledger import AttemptHome, Ledger
-from mosaic.agent.outcome import Ending
-from mosaic.agent.ports import Held, Launch, Wish
+from mosaic.agent.outcome import Ending, Evidence, judge
+from mosaic.agent.ports import Held, Launch, Report, Wish
 from mosaic.agent.shipper import Shipper
 from mosaic.agent.spool import Spool
 from mosaic.agent.stream import Stream
@@ -119,12 +119,31 @@ class Nursery:
             self._loop.call_later(_TAKEOVER_S, self._start, launch)
             return
         home = self._stores.ledger.home(*key)
-        stream = self._stores.open_stream(home, *key, Mask(launch.secrets.values()))
+        try:
+            stream = self._stores.open_stream(home, *key, Mask(launch.secrets.values()))
+        except OSError as error:
+            self._decline(launch, f"its spool cannot be made: {error}")
+            return
         attempt = Attempt(launch, home, stream, self._around, self._loop, self._on_end)
         with self._lock:
             self._attempts[key] = attempt
         attempt.start()
         self._on_change()
+
+    def _decline(self, launch: Launch, why: str) -> None:
+        log.error("attempt not started", run_id=launch.run_id, attempt=launch.attempt, reason=why)
+        outcome = judge(Evidence(exit_code=None, start_fault=why))
+        kind = outcome.failure_kind.value if outcome.failure_kind else ""
+        self._around.send(
+            Report(
+                launch.run_id,
+                launch.attempt,
+                launch.control_token,
+                outcome.fact.value,
+                failure_kind=kind,
+                reason=outcome.reason,
+            )
+        )
 
     def _abandon_older(self, launch: Launch) -> bool:
         with self._lock:

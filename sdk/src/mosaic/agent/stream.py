@@ -82,7 +82,7 @@ class Stream:
         return self._mask.hide(json.dumps(body, separators=(",", ":")).encode()) + b"\n"
 
     def mask(self, text: str) -> str:
-        """Return *text* without secrets."""
+        """Return *text* without secrets, and without what UTF-8 cannot carry."""
         return self._mask.hide(text.encode("utf-8", "replace")).decode("utf-8", "replace")
 
     def append(self, block: bytes) -> None:

@@ -1,0 +1,142 @@
+"""The directory, the config, the environment and the artifacts of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from mosaic.agent.artifacts import find_artifacts, kind_of
+from mosaic.agent.backlog import Backlog
+from mosaic.agent.ledger import Farewell, Ledger
+from mosaic.agent.ports import GpuShare, Launch, Report
+from mosaic.agent.rundir import RunDirectory, child_environment, prepare
+from mosaic.agent.spool import Spool
+from mosaic.agent.stream import Stream
+from mosaic.agent.translate import Mask
+from mosaic.errors import BadInput
+from mosaic.events.attempt import AttemptEnded, AttemptStarted, TelemetryResumed, TelemetryStarved
+from mosaic.ids import RunId
+
+
+def a_launch(**facts: object) -> Launch:
+    return Launch(**{"run_id": RunId("run-1"), "attempt": 1, "worker": "x", **facts})  # type: ignore[arg-type]
+
+
+def test_the_config_is_flat_and_names_run_and_seed(tmp_path: Path) -> None:
+    launch = a_launch(config_json='{"lr": 0.1, "run_id": "forged"}', seed=0)
+
+    _, path = prepare(tmp_path, launch)
+
+    assert {"lr": 0.1, "run_id": "run-1", "seed": 0} == json.loads(path.read_text())
+
+
+def test_without_a_seed_the_config_keeps_its_own(tmp_path: Path) -> None:
+    _, path = prepare(tmp_path, a_launch(config_json='{"seed": 5}'))
+
+    assert 5 == json.loads(path.read_text())["seed"]
+
+
+@pytest.mark.parametrize("config", ["[]", "nonsense", "3"])
+def test_a_config_that_is_no_object_is_refused(tmp_path: Path, config: str) -> None:
+    with pytest.raises(BadInput, match="config of run run-1"):
+        prepare(tmp_path, a_launch(config_json=config))
+
+
+def test_an_environment_is_an_allow_list_and_what_the_run_asked_for() -> None:
+    ours = {"PATH": "/bin", "LC_ALL": "C", "NVIDIA_VISIBLE_DEVICES": "all", "MOSAIC_AGENT_BROKER_URL": "x"}
+    launch = a_launch(environment={"A": "1", "MOSAIC_RUN_ID": "forged"}, secrets={"KEY": "s"}, cpus=0.5)
+
+    environment = child_environment(ours, launch, RunDirectory(Path("/runs/run-1")), heartbeat_s=2.5)
+
+    assert ("1", "s", "run-1") == (environment["A"], environment["KEY"], environment["MOSAIC_RUN_ID"])
+    assert ("1", "2.5") == (environment["OMP_NUM_THREADS"], environment["MOSAIC_HEARTBEAT_S"])
+    assert "" == environment["CUDA_VISIBLE_DEVICES"]
+    assert {"PATH", "LC_ALL", "NVIDIA_VISIBLE_DEVICES"} <= environment.keys()
+    assert "MOSAIC_AGENT_BROKER_URL" not in environment
+    assert "MOSAIC_RESUME_FROM" not in environment
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("checkpoints/step-10/state.npz", "checkpoint"),
+        ("runs/exp/model.cleanrl_model", "checkpoint"),
+        ("tensorboard/a/events.out.tfevents.1", "tensorboard"),
+        ("videos/1.mp4", "video"),
+        ("wandb/run/files/config.yaml", "wandb"),
+        ("logs/worker.txt", "log"),
+        ("train.log", "log"),
+        ("analytics.json", "analytics"),
+        ("config/attempt-1.json", "config"),
+        ("notes.txt", "file"),
+    ],
+)
+def test_a_file_is_known_by_where_it_lies(path: str, kind: str) -> None:
+    assert kind == kind_of(path)
+
+
+def test_artifacts_have_sizes_and_hashes_and_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "a.pt").write_bytes(b"state")
+    (tmp_path / "checkpoints" / "latest.pt").symlink_to("a.pt")
+
+    [artifact] = find_artifacts(tmp_path)
+
+    assert ("checkpoints/a.pt", 5) == (artifact.path, artifact.size_bytes)
+    assert hashlib.sha256(b"state").hexdigest() == artifact.sha256
+
+
+def test_without_time_an_artifact_has_no_hash(tmp_path: Path) -> None:
+    (tmp_path / "a.pt").write_bytes(b"state")
+
+    [artifact] = find_artifacts(tmp_path, budget_s=-1)
+
+    assert artifact.sha256 is None
+
+
+def test_a_directory_that_is_not_there_has_no_artifacts(tmp_path: Path) -> None:
+    assert [] == find_artifacts(tmp_path / "nowhere")
+
+
+def test_the_ledger_forgets_secrets_and_remembers_the_rest(tmp_path: Path) -> None:
+    launch = a_launch(gpus=(GpuShare("GPU-1", 0.5),), secrets={"KEY": "swordfish"}, control_token="token")
+    home = Ledger(tmp_path).home("run-1", 1)
+
+    home.save_entry(launch, "mark")
+    home.save_process(123)
+    entry = home.entry()
+
+    assert entry is not None
+    assert a_launch(gpus=(GpuShare("GPU-1", 0.5),), control_token="token") == entry.launch
+    assert ("mark", 123) == (entry.mark, entry.session)
+    assert 0o600 == (home.path / "attempt.json").stat().st_mode & 0o777
+
+
+def test_a_farewell_is_kept_word_for_word_whatever_its_bytes(tmp_path: Path) -> None:
+    home = Ledger(tmp_path).home("run-1", 1)
+    home.save_entry(a_launch(), "mark")
+    farewell = Farewell(Report(RunId("run-1"), 1, "token", "failed", reason="ü"), (b"\xff\n", b"{}\n"))
+
+    home.save_farewell(farewell)
+    home.acknowledge()
+
+    assert farewell == home.farewell()
+    assert home.is_acknowledged
+
+
+def test_what_the_agent_says_can_be_read_as_events(tmp_path: Path) -> None:
+    stream = Stream(Spool(tmp_path, "run-1", 1), mask=Mask(["swordfish"]), backlog=Backlog(10), clock=lambda: 12.5)
+    whereabouts = {"node": "node-1", "gpus": ["GPU-1"], "versions": {"numpy": "2"}}
+
+    started = stream.line("attempt_started", {"attempt": 1, "pid": 3, "agent": "agent-1", **whereabouts})
+    ended = stream.line("attempt_ended", {"outcome": "failed", "reason": "swordfish", **whereabouts})
+    starved = stream.line("telemetry_starved", {"spool_bytes": 11, "limit_bytes": 10, "keep_every": 100})
+    resumed = stream.line("telemetry_resumed", {"dropped_steps": 7})
+
+    assert ["GPU-1"] == AttemptStarted.model_validate_json(started).payload.gpus
+    assert "***" == AttemptEnded.model_validate_json(ended).payload.reason
+    assert 100 == TelemetryStarved.model_validate_json(starved).payload.keep_every
+    assert 7 == TelemetryResumed.model_validate_json(resumed).payload.dropped_steps
