@@ -18,6 +18,13 @@ def worker_processes(folder: Path) -> dict[int, str]:
     return found
 
 
+def parent_of(process: int) -> int:
+    """Return the parent's process id; 0 when the process is gone."""
+    # The name of a program may hold spaces and brackets: what follows the last bracket is regular.
+    fields = _read(Path(f"/proc/{process}/stat")).rpartition(b")")[2].split()
+    return int(fields[1]) if fields else 0
+
+
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()

@@ -158,8 +158,7 @@ class Stack:
             "health_address": f"127.0.0.1:{health}",
             **more,
         }
-        part = self._part(name, "mosaic.agent", "MOSAIC_AGENT", chosen, health)
-        return part
+        return self._part(name, "mosaic.agent", "MOSAIC_AGENT", chosen, health)
 
     def _part(self, name: str, module: str, prefix: str, chosen: Mapping[str, str], health: int) -> Part:
         settings = {f"{prefix}_{key.upper()}": value for key, value in chosen.items()}

@@ -20,6 +20,7 @@ from mosaic_scheduler.adapters.registry_fleet import RegistryFleet
 from mosaic_scheduler.adapters.seal_feeds import BrokerSeals, DirectSeals
 from mosaic_scheduler.adapters.secret_files import SecretFiles
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
+from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.handlers.rounds import Rounds, RoundSettings
 from mosaic_scheduler.ports import Clock, SealFeed, Secrets
 from mosaic_scheduler.settings import Settings
@@ -71,6 +72,7 @@ def build(
         lease=timedelta(seconds=settings.lease_s),
         grace=timedelta(seconds=settings.grace_s),
         hang_limit=timedelta(seconds=settings.hang_limit_s),
+        retry=RetrySettings().with_waits(settings.retry_wait_factor),
     )
     rounds = Rounds(
         store=store,

@@ -118,3 +118,13 @@ def _wait(settings: RetrySettings, history: list[Failure]) -> timedelta:
     decision = next_attempt(RUN, a_failure(), history, settings)
     assert decision is not None
     return decision.not_before - NOON
+
+
+def test_waits_can_be_shortened_without_changing_what_is_forgiven() -> None:
+    normal = next_attempt(RUN, a_failure("crash"), [])
+    hasty = next_attempt(RUN, a_failure("crash"), [], RetrySettings().with_waits(0.1))
+
+    assert normal is not None
+    assert hasty is not None
+    assert normal.left == hasty.left
+    assert (normal.not_before - a_failure("crash").at) / 10 == hasty.not_before - a_failure("crash").at

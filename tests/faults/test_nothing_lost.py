@@ -1,0 +1,178 @@
+"""Nothing lost, nothing twice: forty runs while everything is killed around them."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mosaic.client import Manifest, Resources, Run, RunDetail, Submission
+from mosaic.errors import NotFound, Unavailable
+from mosaic.lifecycle import AttemptState, RunState, is_terminal
+from tests.servers.handle import Server
+from tests.stack.environment import WORKER
+from tests.stack.evidence import Comparison, compare, total
+from tests.stack.faults import Saboteur
+from tests.stack.orphans import worker_processes
+from tests.stack.stack import Servers, Stack
+from tests.stack.waiting import until
+
+RUNS = 40
+EPISODES = 40
+STEPS = 20
+
+_MODULUS = 2**31 - 1
+
+
+@pytest.fixture
+def stack(rabbitmq_server: Server, postgres_server: Server, redis_server: Server, tmp_path: Path) -> Iterator[Stack]:
+    servers = Servers(rabbitmq_server, postgres_server, redis_server)
+    settings = {"MOSAIC_SCHEDULER_RETRY_WAIT_FACTOR": "0.1", "MOSAIC_TELEMETRY_SEAL_PATIENCE_S": "10"}
+    with Stack(servers, tmp_path, agents=3, slots=5, settings=settings) as running:
+        yield running
+
+
+@pytest.mark.timeout(900)
+def test_whatever_is_killed_nothing_is_lost_and_nothing_counts_twice(
+    stack: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed = int(os.environ.get("MOSAIC_TEST_FAULT_SEED") or time.time_ns() % 1_000_000)
+    saboteur = Saboteur(stack, random.Random(seed))
+    _say(capsys, f"\nfaults: seed {seed} (repeat with MOSAIC_TEST_FAULT_SEED={seed})")
+
+    run_ids = _submit_under_fire(stack, saboteur)
+    details = _wait_for_all(stack, run_ids)
+    manifests = {run_id: _whole_manifest(stack, run_id) for run_id in run_ids}
+    compared = [one for run_id in run_ids for one in compare(stack.mosaic, run_id, stack.runs_root).values()]
+
+    _say(capsys, _report(saboteur, details, compared))
+    for line in saboteur.diary:
+        _say(capsys, f"  {line}")
+    _everything_came_right(stack, details, manifests, compared)
+
+
+def _submit_under_fire(stack: Stack, saboteur: Saboteur) -> list[str]:
+    faults = saboteur.faults()
+    run_ids: list[str] = []
+    for index in range(RUNS):
+        run_ids.append(_submit(stack, index).run_id)
+        if index % 2:
+            saboteur.inject(faults.pop())
+            saboteur.rest()
+    while faults:
+        saboteur.inject(faults.pop())
+        saboteur.rest()
+    return run_ids
+
+
+def _submit(stack: Stack, index: int) -> Run:
+    config = {"episodes": EPISODES, "steps": STEPS, "pause_ms": 250.0, "checkpoint_every": 4}
+    asked = Submission(
+        WORKER,
+        config,
+        seed=index,
+        resources=Resources(cpus=0.1, memory_mb=16),
+        max_retries=50,
+        idempotency_key=f"fault-{index}",
+    )
+
+    def attempt() -> list[Run]:
+        try:
+            return stack.mosaic.submit(asked)
+        except Unavailable:
+            return []  # its key makes asking again harmless
+
+    [run] = until(attempt, what=f"submit {index} to be accepted", seconds=120)
+    return run
+
+
+def _wait_for_all(stack: Stack, run_ids: list[str]) -> dict[str, RunDetail]:
+    details: dict[str, RunDetail] = {}
+
+    def all_ended() -> bool:
+        for run_id in run_ids:
+            if run_id not in details:
+                try:
+                    detail = stack.mosaic.run(run_id)
+                except Unavailable:
+                    return False
+                if not detail.run.has_ended:
+                    return False
+                details[run_id] = detail
+        return True
+
+    until(all_ended, what="every run to end", seconds=240)
+    return details
+
+
+def _whole_manifest(stack: Stack, run_id: str) -> Manifest:
+    def look() -> Manifest | None:
+        try:
+            found = stack.mosaic.manifest(run_id)
+        except (NotFound, Unavailable):
+            return None
+        return found if found.content["is_complete"] else None
+
+    manifest = until(look, what=f"a manifest of {run_id} without gaps", seconds=60)
+    assert manifest is not None
+    return manifest
+
+
+def _everything_came_right(
+    stack: Stack, details: dict[str, RunDetail], manifests: dict[str, Manifest], compared: list[Comparison]
+) -> None:
+    assert [] == [detail.run for detail in details.values() if detail.run.state is not RunState.SUCCEEDED]
+    for detail in details.values():
+        succeeded = [one.attempt for one in detail.attempts if one.state is AttemptState.SUCCEEDED]
+        assert [detail.run.attempt] == succeeded, "exactly one attempt counts, and it is the last"
+        assert all(is_terminal(one.state) for one in detail.attempts), "no lease is left"
+    for one in compared:
+        attempts = {attempt.attempt: attempt for attempt in details[one.run_id].attempts}
+        _stored_as_said(one, attempts[one.attempt].state)
+    for run_id, manifest in manifests.items():
+        assert _result_of(details[run_id].run.seed or 0) == manifest.content["result"]["result"]
+    until(lambda: not worker_processes(stack.runs_root), what="the last worker process to be gone")
+    until(lambda: not _remembered(stack), what="agents to forget what has arrived")
+
+
+def _stored_as_said(one: Comparison, state: AttemptState) -> None:
+    if state is AttemptState.SUCCEEDED:
+        assert one.is_whole, str(one)
+    else:
+        assert one.is_prefix, str(one)
+
+
+def _result_of(seed: int) -> int:
+    """What the drill computes without being disturbed."""
+    state = seed % _MODULUS + 1
+    for _ in range(EPISODES * STEPS):
+        state = state * 48271 % _MODULUS
+    return state
+
+
+def _remembered(stack: Stack) -> list[str]:
+    return [str(home) for home in stack.folder.glob("agents/*/attempts/*")]
+
+
+def _report(saboteur: Saboteur, details: dict[str, RunDetail], compared: list[Comparison]) -> str:
+    sums = total(compared)
+    attempts = sum(len(detail.attempts) for detail in details.values())
+    injected = ", ".join(f"{target} {times}" for target, times in sorted(saboteur.injected.items()))
+    whole = [one for one in compared if one.is_whole]
+    return (
+        f"faults injected: {saboteur.injected.total()} ({injected})\n"
+        f"runs: {len(details)}, attempts: {attempts}, of which stored whole: {len(whole)}\n"
+        f"events sent: {sums['said']}, stored: {sums['stored']}, "
+        f"duplicated: {sums['duplicated']}, lost: {sums['lost']}"
+    )
+
+
+def _say(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    with capsys.disabled():
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
