@@ -63,5 +63,5 @@ def _train(fleet: Mosaic, env: str, seed: int) -> int:
     code = follow_runs(fleet, [run.run_id], quiet=False)
     out.print(picture(fleet, [run.run_id], None))
     manifest = fleet.manifest(run.run_id, within_s=45)
-    out.print(f"\n[green]✓[/] manifest {escape(manifest.path)}\n  sha256 {manifest.digest}", soft_wrap=True)
+    out.print(f"\n[green]✓[/] manifest {escape(manifest.path)}\n  {manifest.digest}", soft_wrap=True)
     return code
