@@ -92,7 +92,9 @@ async def _listen(stream: Stream, shipper: Shipper, events: int) -> None:
     worker = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pipesize=2**20
     )
-    assert worker.stdin and worker.stdout and worker.stderr
+    assert worker.stdin
+    assert worker.stdout
+    assert worker.stderr
     listener = Listener(
         stream,
         loop,
@@ -116,7 +118,7 @@ def measure_whole(amqp_url: str, database_url: str, events: int) -> float:
         spent = _cpu_of_children()
         agent = subprocess.Popen(_role("agent", amqp_url, events), stdout=subprocess.PIPE)
         assert agent.stdout is not None
-        started = json.loads(agent.stdout.readline())["started"]
+        started = float(json.loads(agent.stdout.readline())["started"])
         ended = _wait_for(database_url, events)
         agent.wait()
         ours = _cpu_of_children() - spent

@@ -62,6 +62,14 @@ class StepRange:
     #: If set, only steps below this: a later attempt has repeated the rest.
     before: float | None = None
 
+    def includes(self, step: float) -> bool:
+        """Tell whether *step* is wanted."""
+        return (
+            (self.first is None or step >= self.first)
+            and (self.last is None or step <= self.last)
+            and (self.before is None or step < self.before)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class SealRecord:
@@ -139,7 +147,7 @@ class EventStore(Protocol):
     def series(self, run_id: str, *, attempt: int = 0) -> list[Series]:
         """Return the series of a run, by name and attempt."""
 
-    def points(self, series: Series, wanted: StepRange) -> tuple[Sequence[float], Sequence[float]]:
+    def points(self, series: Series, wanted: StepRange) -> tuple[array[float], array[float]]:
         """Return steps and values of the points within *wanted*, in the order they were printed."""
 
     def buckets(self, series: Series, level: int, wanted: StepRange) -> list[Bucket]:

@@ -122,11 +122,7 @@ def _buckets(series: Series, level: int, span: StepRange, store: EventStore) -> 
 
 
 def _is_inside(bucket: Bucket, span: StepRange) -> bool:
-    return (
-        (span.first is None or bucket.step_first >= span.first)
-        and (span.last is None or bucket.step_last <= span.last)
-        and (span.before is None or bucket.step_last < span.before)
-    )
+    return span.includes(bucket.step_first) and span.includes(bucket.step_last)
 
 
 def _clipped(series: Series, bucket: Bucket, span: StepRange, store: EventStore) -> list[Bucket]:
