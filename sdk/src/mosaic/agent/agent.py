@@ -147,10 +147,10 @@ class Agent:
         self._courier.wait_until_empty(max(1.0, deadline - time.monotonic()))
         self._shipper.wait_until_empty(max(1.0, deadline - time.monotonic()))
         self._leases.stop()
+        self._nursery.close()
         self._courier.stop()
         self._shipper.stop()
         self.membership.stop()
-        self._nursery.close()
 
     def ring(self, run_id: str, attempt: int) -> None:
         """Look at that attempt: claim it, or ask what is wanted of it when it is here already."""

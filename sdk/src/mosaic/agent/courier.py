@@ -73,21 +73,20 @@ class Courier:
             else:
                 self._stopping.wait(pause_s)
                 pause_s = min(_LONGEST_PAUSE_S, pause_s * 2)
-        self._put_down(key)
-
-    def _next(self, key: tuple[str, int]) -> Report | None:
-        with self._lock:
-            bag = self._bags[key]
-            if bag:
-                return bag[0]
-            del self._bags[key]
-        self._put_down(key)
-        return None
-
-    def _put_down(self, key: tuple[str, int]) -> None:
         with self._idle:
             self._underway.discard(key)
             self._idle.notify_all()
+
+    def _next(self, key: tuple[str, int]) -> Report | None:
+        with self._idle:
+            bag = self._bags[key]
+            if bag:
+                return bag[0]
+            # In one step: whoever sends now finds nobody underway and starts a new carrier.
+            del self._bags[key]
+            self._underway.discard(key)
+            self._idle.notify_all()
+            return None
 
     def _deliver(self, report: Report) -> bool:
         """Tell whether the scheduler has settled *report*, one way or the other."""

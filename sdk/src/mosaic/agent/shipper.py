@@ -47,12 +47,14 @@ class Shipper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send no more; what is not confirmed stays in the spools."""
+        """Send no more and close the spools; what is not confirmed stays in them."""
         with self._wake:
             self._is_stopping = True
             self._wake.notify_all()
         if self._thread.is_alive():
             self._thread.join()
+        for spool in self._spools:
+            spool.close()
 
     def add(self, spool: Spool) -> None:
         """Ship *spool* too."""
