@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from mosaic.ids import RunId, TeamName
@@ -73,7 +73,7 @@ class Measures:
 def measure(recording: Recording, fleet: Fleet, *, half_life: float) -> Measures:
     """Sum *recording* up; *half_life* (seconds) is how long a team must have waited to count as saturated."""
     outcomes = recording.outcomes
-    fairness = saturated_fairness(recording.samples, half_life)
+    fairness = saturated_fairness(recording.samples, {each.run.team for each in outcomes}, half_life)
     held, lost = recording.gpu_seconds_held, recording.gpu_seconds_lost
     up = recording.gpu_seconds_up or 1.0
     endings = [outcome.ending for outcome in outcomes]
@@ -97,8 +97,8 @@ def measure(recording: Recording, fleet: Fleet, *, half_life: float) -> Measures
     )
 
 
-def saturated_fairness(samples: Sequence[Sample], half_life: float) -> list[float]:
-    """Return Jain's index at every sample at which two teams or more are saturated.
+def saturated_fairness(samples: Sequence[Sample], teams: Collection[TeamName], half_life: float) -> list[float]:
+    """Return Jain's index at every sample at which all of *teams* are saturated.
 
     A team is saturated once it has had runs waiting without a pause for *half_life* seconds: before
     that, its decayed share still speaks of a time when it did not ask for more.
@@ -107,9 +107,8 @@ def saturated_fairness(samples: Sequence[Sample], half_life: float) -> list[floa
     found = []
     for sample in samples:
         waiting_since = {team: waiting_since.get(team, sample.at) for team in sample.backlogged}
-        saturated = [team for team, since in waiting_since.items() if sample.at - since >= half_life]
-        if len(saturated) > 1:
-            found.append(jain(sample.shares.get(team, 0.0) for team in saturated))
+        if all(sample.at - waiting_since.get(team, sample.at) >= half_life for team in teams):
+            found.append(jain(sample.shares.get(team, 0.0) for team in teams))
     return found
 
 
