@@ -38,13 +38,13 @@ CHANGES = 10
 
 #: What runs ask for, and how often: most are small.
 SHAPES = (
-    (16, Requirements(cpus=3, memory_mb=16_000, gpu_fraction=0.25)),
-    (12, Requirements(cpus=4, memory_mb=16_000, gpu_fraction=0.5)),
-    (50, Requirements(cpus=6, memory_mb=32_000, gpus=1)),
-    (8, Requirements(cpus=12, memory_mb=64_000, gpus=2)),
-    (4, Requirements(cpus=24, memory_mb=128_000, gpus=4)),
+    (5, Requirements(cpus=3, memory_mb=16_000, gpu_fraction=0.25)),
+    (7, Requirements(cpus=4, memory_mb=16_000, gpu_fraction=0.5)),
+    (67, Requirements(cpus=6, memory_mb=32_000, gpus=1)),
+    (10, Requirements(cpus=12, memory_mb=64_000, gpus=2)),
+    (3, Requirements(cpus=24, memory_mb=128_000, gpus=4)),
     (2, Requirements(cpus=48, memory_mb=256_000, gpus=8)),
-    (8, Requirements(cpus=4, memory_mb=16_000)),
+    (6, Requirements(cpus=4, memory_mb=16_000)),
 )
 LIMITS = (None, timedelta(hours=1), timedelta(hours=8))
 PRIORITIES = (
@@ -79,9 +79,7 @@ def fleet(factor: int, rng: random.Random) -> Snapshot:
     )
     # Three quarters of the GPUs are promised to teams; the rest is for whoever needs it.
     quota = Quota(gpus=len(nodes) * 8 * 0.75 / TEAMS)
-    teams = tuple(
-        Team(TeamName(f"team-{index:02}"), weight=1 + index % 3, quota=quota) for index in range(TEAMS)
-    )
+    teams = tuple(Team(TeamName(f"team-{index:02}"), weight=1 + index % 3, quota=quota) for index in range(TEAMS))
     queued = tuple(_run(index, rng) for index in range((QUEUED + 2 * RUNNING) * factor))
     return Snapshot(nodes=nodes, agents=agents, teams=teams, queued=queued)
 
@@ -102,9 +100,7 @@ def measure(factor: int) -> Measured:
     cold = [_cold(snapshot) for _ in range(ROUNDS)]
     planner = Planner(snapshot)
     planner.apply(changes_of(planner.plan(NOW), queued=planner.queued, running=planner.running, now=NOW))
-    incremental, starts = zip(
-        *(_incremental(planner, rng, index) for index in range(3 * ROUNDS)), strict=True
-    )
+    incremental, starts = zip(*(_incremental(planner, rng, index) for index in range(3 * ROUNDS)), strict=True)
     return Measured(
         factor=factor,
         queued=len(snapshot.queued),
@@ -122,9 +118,7 @@ def main() -> None:
     print(" size   nodes  running   queued  from scratch   10 changes    memory")
     base: dict[str, float] = {}
     for factor in (1, 4, 16):
-        told = subprocess.run(
-            [sys.executable, __file__, str(factor)], check=True, capture_output=True, text=True
-        )
+        told = subprocess.run([sys.executable, __file__, str(factor)], check=True, capture_output=True, text=True)
         row = json.loads(told.stdout.splitlines()[-1])
         base = base or row
         print(
