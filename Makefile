@@ -70,10 +70,10 @@ docs: $(STAMP)  ## Write the generated pages of docs/reference
 	@$(BIN)/python docs/generate.py
 
 bench: $(STAMP)  ## Every benchmark in one table; `make bench-NAME` runs one and ends with one JSON line
-	@$(BIN)/python bench/all.py
+	@$(BIN)/python -m bench.all
 
 bench-%: $(STAMP)
-	@$(BIN)/python bench/$*.py
+	@$(BIN)/python -m bench.$*
 
 clean:  ## Remove what setup made
 	@rm -rf $(VENV) .import_linter.log .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,73 @@
+"""Training speed under the agent against the bare script: the same child, the same seed, taken in turns.
+
+The child is the reference worker on CartPole; its speed is its own steps divided by the time between its first and
+its last line. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from bench.platforms import running_platform
+from mosaic.agent.environments import find_environment, install, installed_environments, state_dir
+from mosaic.agent.recipes import find_recipe
+from mosaic.client import Mosaic, Submission
+
+WORKER = "reference"
+
+
+def environment(home: Path) -> Path:
+    """Return the worker's interpreter, installing it into *home* if need be."""
+    if WORKER not in {known.name for known in installed_environments(home)}:
+        install(find_recipe(WORKER, start=Path.cwd()), home)
+    return find_environment(WORKER, home).python
+
+
+def bare_speed(python: Path, config: dict[str, object]) -> float:
+    """Run the worker by hand and return its steps per second."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.json"
+        path.write_text(json.dumps({**config, "run_id": "bare", "seed": 1}))
+        chosen = {**os.environ, "MOSAIC_RUN_DIR": folder, "OMP_NUM_THREADS": "1", "MOSAIC_HEARTBEAT_S": "10"}
+        command = [str(python), "-m", "mosaic_reference", "--config", str(path)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=chosen)
+    stamps = [json.loads(line)["timestamp"] for line in done.stdout.splitlines() if line.startswith(b"{")]
+    return float(str(config["total_steps"])) / (max(stamps) - min(stamps))
+
+
+def agent_speed(fleet: Mosaic, config: dict[str, object]) -> float:
+    """Run it on the platform and return its steps per second by the same stamps."""
+    (run,) = fleet.submit(Submission(WORKER, config, seed=1))
+    fleet.wait(run.run_id)
+    kinds = ["run_started", "run_completed"]
+    stamps = [json.loads(event.line)["timestamp"] for event in fleet.events(run.run_id, kinds=kinds, follow=True)]
+    return float(str(config["total_steps"])) / (max(stamps) - min(stamps))
+
+
+def main() -> None:
+    """Take turns and compare medians."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=40_000)
+    asked = parser.parse_args()
+    config: dict[str, object] = {"env_id": "CartPole-v1", "total_steps": asked.steps}
+    home = state_dir() / "bench"
+    python = environment(home)
+    bare, under = [], []
+    with running_platform(home) as fleet:
+        for _ in range(asked.rounds):
+            bare.append(bare_speed(python, config))
+            under.append(agent_speed(fleet, config))
+            print(f"bare {bare[-1]:9.0f} steps/s   under the agent {under[-1]:9.0f} steps/s")
+    ratio = median(under) / median(bare)
+    print(json.dumps({"speed_ratio": round(ratio, 4), "bare_steps_per_s": round(median(bare))}))
+
+
+if __name__ == "__main__":
+    main()
