@@ -55,7 +55,7 @@ RECIPES: Mapping[Kind, Recipe] = {
         image="redis:7",
         ports=(6379,),
         url="redis://127.0.0.1:{0}/0",
-        command="redis-server --save '' --appendonly no",
+        command="redis-server --protected-mode no --save '' --appendonly no",
     ),
 }
 
@@ -112,9 +112,7 @@ class ContainerServer:
         self._command = recipe.command + ("" if durable or kind != "postgres" else " -c fsync=off")
         self._environment = dict(recipe.environment)
         if consumer_timeout_ms is not None:
-            self._environment["RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS"] = (
-                f"-rabbit consumer_timeout {consumer_timeout_ms}"
-            )
+            self._environment["RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS"] = f"-rabbit consumer_timeout {consumer_timeout_ms}"
         self._container: DockerContainer | None = None
         self._lifeline: subprocess.Popen[bytes] | None = None
 
@@ -170,7 +168,4 @@ class ContainerServer:
     def _last_words(self) -> str:
         if self._container is None or self._running():
             return ""
-        return (
-            self._container.get_wrapped_container().logs(tail=40).decode(errors="replace")
-            or "it printed nothing"
-        )
+        return self._container.get_wrapped_container().logs(tail=40).decode(errors="replace") or "it printed nothing"

@@ -64,9 +64,7 @@ def _manage(server: Server, method: str, path: str, body: bytes = b"") -> None:
     try:
         urllib.request.urlopen(request, timeout=20).close()
     except urllib.error.URLError as error:
-        raise ServerMissing(
-            f"{method} {address} failed ({error}); is the management plugin enabled there?"
-        ) from error
+        raise ServerMissing(f"{method} {address} failed ({error}); is the management plugin enabled there?") from error
 
 
 def management_url(amqp_url: str) -> str:

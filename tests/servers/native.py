@@ -76,9 +76,7 @@ class NativeServer(ABC):
             )
         self._tie_lifeline(self._process.pid)
         answers = ANSWERS[self.kind]
-        wait_until(
-            lambda: answers(self.url), what=self.kind, seconds=self.boot_seconds, alive=self._last_words
-        )
+        wait_until(lambda: answers(self.url), what=self.kind, seconds=self.boot_seconds, alive=self._last_words)
 
     def stop(self) -> None:
         """End it as an operator would; data stays."""
