@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -93,11 +95,8 @@ class SqlEvents:
         steps, values = array("d"), array("d")
         for first, last, packed in self._read(_touching(query, tables.points, wanted).order_by(c.first_seq)):
             more_steps, more_values = rows.unpack_points(packed)
-            # Nearly every row is wanted whole; only those at the ends of the range are looked through.
             if not (wanted.includes(first) and wanted.includes(last)):
-                kept = [place for place, step in enumerate(more_steps) if wanted.includes(step)]
-                more_steps = array("d", (more_steps[place] for place in kept))
-                more_values = array("d", (more_values[place] for place in kept))
+                more_steps, more_values = _clipped(more_steps, more_values, wanted)
             steps += more_steps
             values += more_values
         return steps, values
@@ -236,3 +235,13 @@ def _touching(query: Select[Any], table: Any, wanted: StepRange) -> Select[Any]:
     if wanted.before is not None:
         query = query.where(table.c.step_first < wanted.before)
     return query
+
+
+def _clipped(steps: array[float], values: array[float], wanted: StepRange) -> tuple[array[float], array[float]]:
+    if all(map(operator.le, steps, steps[1:])):
+        begin = 0 if wanted.first is None else bisect_left(steps, wanted.first)
+        end = len(steps) if wanted.last is None else bisect_right(steps, wanted.last)
+        end = end if wanted.before is None else min(end, bisect_left(steps, wanted.before))
+        return steps[begin:end], values[begin:end]
+    kept = [place for place, step in enumerate(steps) if wanted.includes(step)]
+    return array("d", (steps[place] for place in kept)), array("d", (values[place] for place in kept))
