@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from mosaic.errors import BrokerUnavailable
+from mosaic.errors import BrokerUnavailable, ServiceUnavailable
 from mosaic.events.sealed import RunSealed
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
@@ -39,14 +39,17 @@ SCHEMA: dict[str, Any] = {
 
 @dataclass
 class FakeFleet:
-    """A fleet whose view the test sets; asking it again gives the same."""
+    """A fleet whose view the test sets; asking it again gives the same, or fails while `is_away`."""
 
     current: FleetView = field(default_factory=FleetView)
+    is_away: bool = False
 
     def view(self) -> FleetView:
         return self.current
 
     def refresh(self) -> FleetView:
+        if self.is_away:
+            raise ServiceUnavailable("the registry", "nowhere")
         return self.current
 
 
@@ -56,9 +59,12 @@ class RecordingBell:
 
     rung: list[tuple[str, str, int]] = field(default_factory=list)
     is_broken: bool = False
+    #: How often it refused.
+    refused: int = 0
 
     def ring(self, queue: str, run_id: RunId, attempt: int) -> None:
         if self.is_broken:
+            self.refused += 1
             raise BrokerUnavailable("the broker is away")
         self.rung.append((queue, run_id, attempt))
 

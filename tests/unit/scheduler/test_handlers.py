@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from mosaic.errors import BadInput, Refused, RunNotFound, SessionRejected, StaleAttempt
+from mosaic.errors import BadInput, Refused, RunNotFound, SessionRejected, StaleAttempt, Unavailable
 from mosaic.ids import AgentId, TeamName
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic_scheduler.domain.entries import Wish
 from mosaic_scheduler.domain.run import Requirements
 from mosaic_scheduler.domain.snapshot import Team
 from mosaic_scheduler.handlers import claims, commands, queries
+from mosaic_scheduler.ports import FleetView
 from tests.fakes.scheduler import Desk, a_fleet
 
 
@@ -45,6 +46,7 @@ def test_every_fault_of_a_submit_is_said_at_once(desk: Desk) -> None:
             {"env": "x", "total_steps": 0, "run_id": "mine"},
             requirements=Requirements(cpus=64),
             secrets={"WANDB_API_KEY": "wandb"},
+            team=TeamName("nobodys"),
         )
 
     text = str(caught.value)
@@ -54,6 +56,7 @@ def test_every_fault_of_a_submit_is_said_at_once(desk: Desk) -> None:
         "did you mean 'env_id'",
         "could ever hold",
         "'wandb'",
+        "no team 'nobodys'",
     ):
         assert word in text
     with desk.store.read() as work:
@@ -63,6 +66,14 @@ def test_every_fault_of_a_submit_is_said_at_once(desk: Desk) -> None:
 def test_an_unknown_worker_is_answered_with_the_nearest_one(desk: Desk) -> None:
     with pytest.raises(BadInput, match="did you mean 'toy'"):
         desk.submit(worker="toyy")
+
+
+def test_a_worker_is_not_called_unknown_while_the_registry_cannot_be_asked(desk: Desk) -> None:
+    desk.fleet.is_away = True
+    desk.fleet.current = FleetView()
+
+    with pytest.raises(Unavailable, match="registry does not answer"):
+        desk.submit()
 
 
 def test_the_same_key_gives_the_same_runs_and_another_request_is_refused(desk: Desk) -> None:
@@ -163,6 +174,19 @@ def test_a_ring_that_the_broker_did_not_take_leaves_with_the_next_round(desk: De
     desk.rounds.sweep()
 
     assert [("runs.toy.agent-1", run.run_id, 1)] == desk.bell.rung
+
+
+def test_a_broker_that_is_away_costs_one_deadline_a_round_however_much_waits(desk: Desk) -> None:
+    for _ in range(3):
+        desk.submit()
+    desk.bell.is_broken = True
+
+    desk.rounds.plan()
+    assert 1 == desk.bell.refused
+    desk.later(desk.settings.ring_again.total_seconds() + 1)
+    desk.rounds.sweep()
+
+    assert 3 == desk.bell.refused, "one for the outbox, one for what was not claimed"
 
 
 def test_an_attempt_that_nobody_claims_is_rung_again(desk: Desk) -> None:

@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from mosaic.errors import BadInput
+from mosaic.errors import did_you_mean
 from mosaic.ids import RunId, TeamName, UserName, WorkerName
 from mosaic.wire.convert import attempt_state_to_wire, from_timestamp, run_state_to_wire, to_timestamp
 from mosaic.wire.v1 import scheduler_pb2 as wire
@@ -33,19 +33,10 @@ def directive(wish: Wish | None) -> int:
 
 
 def read_request(message: wire.SubmitRequest) -> Request:
-    """Return the submit that *message* asks for.
-
-    Raises:
-        BadInput: lists what cannot even be read.
-    """
+    """Return the submit that *message* asks for, with what cannot be read noted in it."""
     spec, faults = message.spec, list[str]()
     config = _config(spec.config_json, faults)
-    priority = spec.priority or "normal"
-    if priority.upper() not in PriorityClass.__members__:
-        known = ", ".join(member.label for member in PriorityClass)
-        faults.append(f"priority {priority!r} is not one of {known}")
-    if faults:
-        raise BadInput("run", faults)
+    priority = _priority(spec.priority or "normal", faults)
     needs = spec.resources
     return Request(
         spec=RunSpec(
@@ -55,7 +46,7 @@ def read_request(message: wire.SubmitRequest) -> Request:
             user=UserName(spec.user or "anonymous"),
             seed=spec.seed if spec.HasField("seed") else None,
             name=spec.name,
-            priority=PriorityClass.named(priority),
+            priority=priority,
             requirements=Requirements(needs.cpus, needs.memory_mb, needs.gpus, needs.gpu_fraction, needs.gpu_memory_mb),
             max_wall=_span(spec.max_wall_s),
             max_retries=None if spec.max_retries < 0 else spec.max_retries,
@@ -67,7 +58,16 @@ def read_request(message: wire.SubmitRequest) -> Request:
         seeds=tuple(message.seeds),
         not_before=from_timestamp(spec.not_before),
         idempotency_key=message.idempotency_key,
+        unreadable=tuple(faults),
     )
+
+
+def _priority(name: str, faults: list[str]) -> PriorityClass:
+    if name.upper() in PriorityClass.__members__:
+        return PriorityClass.named(name)
+    known = [member.label for member in PriorityClass]
+    faults.append(f"priority {name!r} is not one of {', '.join(known)}{did_you_mean(name, known)}")
+    return PriorityClass.NORMAL
 
 
 def _config(text: str, faults: list[str]) -> dict[str, Any]:

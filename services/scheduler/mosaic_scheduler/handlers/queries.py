@@ -70,7 +70,7 @@ def predict(
     Raises:
         BadInput: lists everything that is wrong with it.
     """
-    request = validate(request, fleet=fleet, secrets=secrets)
+    request = validate(request, store=store, fleet=fleet, secrets=secrets)
     view, now = fleet.view(), clock()
     run_id = RunId("dry-run")
     entry = RunEntry(run_id, request.spec, RunState.QUEUED, now, now, not_before=request.not_before)

@@ -47,6 +47,9 @@ from mosaic_scheduler.ports import (
 
 log = structlog.get_logger(__name__)
 
+#: Messages taken from the outbox at a time.
+_AT_ONCE = 200
+
 
 @dataclass(frozen=True, slots=True)
 class RoundSettings:
@@ -129,11 +132,12 @@ class Rounds:
 
     def flush(self) -> None:
         """Send what the outbox holds; what cannot leave now stays for the next time."""
+        refused: set[str] = set()
         while True:
-            messages = self._store.outbox(limit=200)
-            done = [message.message_id for message in messages if self._sent(message)]
+            messages = self._store.outbox(limit=_AT_ONCE)
+            done = [message.message_id for message in messages if self._sent(message, refused)]
             self._store.sent(done)
-            if len(done) < 200:
+            if len(done) < _AT_ONCE:
                 return
 
     def _changes(self) -> list[Change]:
@@ -285,9 +289,16 @@ class Rounds:
         with self._store.read() as work:
             unclaimed = work.unclaimed(now - self._settings.ring_again)
         for attempt in unclaimed:
-            self._ring(attempt.run_id, attempt.attempt, attempt.agent_id)
+            if not self._ring(attempt.run_id, attempt.attempt, attempt.agent_id):
+                return
 
-    def _sent(self, message: OutboxMessage) -> bool:
+    def _sent(self, message: OutboxMessage, refused: set[str]) -> bool:
+        """Tell whether *message* left. Every refusal costs a deadline: its kind is *refused* from then on."""
+        if message.kind not in refused and not self._send(message):
+            refused.add(message.kind)
+        return message.kind not in refused
+
+    def _send(self, message: OutboxMessage) -> bool:
         if message.kind == "ring":
             return self._ring(message.run_id, message.attempt, AgentId(message.payload["agent_id"]))
         try:

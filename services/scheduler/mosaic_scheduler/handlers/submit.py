@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from mosaic.errors import BadInput, Refused, Unavailable, did_you_mean
+from mosaic.errors import BadInput, Refused, did_you_mean
 from mosaic.ids import RunId, TeamName, WorkerName, is_id, new_run_id
 from mosaic.lifecycle import RunState
 from mosaic.worker.validation import validate_config
@@ -31,6 +32,8 @@ class Request:
     seeds: tuple[int, ...] = ()
     not_before: datetime | None = None
     idempotency_key: str = ""
+    #: What could not even be read, to be reported together with what is wrong otherwise.
+    unreadable: tuple[str, ...] = ()
 
     def digest(self) -> str:
         """Return what makes two requests the same."""
@@ -51,13 +54,16 @@ class Accepted:
     repeated: bool = False
 
 
-def validate(request: Request, *, fleet: Fleet, secrets: Secrets) -> Request:
+def validate(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets) -> Request:
     """Return *request* with the worker's own needs filled in.
 
     Raises:
         BadInput: lists every fault of the request.
+        Unavailable: the worker is not known here and the registry cannot be asked.
     """
-    spec, faults = request.spec, _name_faults(request)
+    spec, faults = request.spec, [*request.unreadable, *_name_faults(request)]
+    with store.read() as work:
+        faults += _team_faults(spec.team, _teams(work))
     view = _view_with(spec.worker, fleet)
     worker = view.workers.get(spec.worker)
     if worker is None:
@@ -86,9 +92,9 @@ def submit(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets,
         BadInput: the request has faults, all of which are listed; nothing was stored.
         Refused: the team may not queue more, or the idempotency key belongs to another request.
     """
-    request = validate(request, fleet=fleet, secrets=secrets)
+    request = validate(request, store=store, fleet=fleet, secrets=secrets)
     with store.write() as work:
-        team = _team(work, request.spec.team)
+        team = _teams(work)[request.spec.team]
         earlier = _earlier(work, request)
         if earlier is not None:
             return earlier
@@ -103,12 +109,7 @@ def submit(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets,
 def _view_with(worker: WorkerName, fleet: Fleet) -> FleetView:
     """Return the newest view; the registry is asked once before a worker is called unknown."""
     view = fleet.view()
-    if worker in view.workers:
-        return view
-    try:
-        return fleet.refresh()
-    except Unavailable:
-        return view
+    return view if worker in view.workers else fleet.refresh()
 
 
 def _enter(work: RunTransaction, spec: RunSpec, request: Request, now: datetime) -> RunEntry:
@@ -130,13 +131,14 @@ def _earlier(work: RunTransaction, request: Request) -> Accepted | None:
     return Accepted(tuple(run for run in runs if run is not None), repeated=True)
 
 
-def _team(work: RunTransaction, name: TeamName) -> Team:
-    teams = {team.name: team for team in work.teams()}
-    teams.setdefault(DEFAULT_TEAM, Team(DEFAULT_TEAM))
-    if name not in teams:
-        known = ", ".join(sorted(teams))
-        raise BadInput("run", [f"there is no team {name!r}{did_you_mean(name, teams)} (known: {known})"])
-    return teams[name]
+def _teams(work: RunTransaction) -> dict[TeamName, Team]:
+    return {DEFAULT_TEAM: Team(DEFAULT_TEAM)} | {team.name: team for team in work.teams()}
+
+
+def _team_faults(name: TeamName, teams: Mapping[TeamName, Team]) -> list[str]:
+    if name in teams:
+        return []
+    return [f"there is no team {name!r}{did_you_mean(name, teams)} (known: {', '.join(sorted(teams))})"]
 
 
 def _check_queue_caps(work: RunTransaction, team: Team, request: Request) -> None:
