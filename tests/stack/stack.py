@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -55,6 +55,7 @@ class Stack:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.python = install_drill(self.folder)
         self.broker_url = self._closing.enter_context(fresh_vhost(self.servers.rabbitmq))
+        self._chosen: dict[str, dict[str, str]] = {}
         self._ports = {name: (free_port(), free_port()) for name in SERVICES}
         self.parts |= {name: self._service(name) for name in SERVICES}
         self.parts |= {name: self._agent(name) for name in self.agent_names}
@@ -100,6 +101,16 @@ class Stack:
         part.wait_until_ready()
         return part
 
+    def add_scheduler(self, name: str) -> tuple[Part, Endpoints]:
+        """Start one more scheduler on the same database and return it with the endpoints that use it."""
+        grpc, health = free_port(), free_port()
+        chosen = {**self._chosen["scheduler"], "grpc_address": f"127.0.0.1:{grpc}"}
+        chosen["health_address"] = f"127.0.0.1:{health}"
+        self.parts[name] = part = self._part(name, "mosaic_scheduler", "MOSAIC_SCHEDULER", chosen, health)
+        part.start()
+        part.wait_until_ready()
+        return part, replace(self.endpoints, scheduler=f"127.0.0.1:{grpc}")
+
     def _end(self) -> None:
         # Agents first: they have something to say to the services.
         try:
@@ -120,6 +131,7 @@ class Stack:
             "health_address": f"127.0.0.1:{health}",
             **getattr(self, f"_{name}_settings")(),
         }
+        self._chosen[name] = chosen
         return self._part(name, f"mosaic_{name}", f"MOSAIC_{name.upper()}", chosen, health)
 
     def _registry_settings(self) -> dict[str, str]:

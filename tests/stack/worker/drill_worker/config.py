@@ -23,7 +23,7 @@ class DrillConfig:
     crash_after: int = 0
     #: Raise after this episode, on every attempt.
     always_crash_after: int = 0
-    #: Say nothing any more after this episode.
+    #: Say nothing any more after this episode, on the first attempt only.
     hang_after: int = 0
     ignore_sigterm: bool = False
     #: Leave a process behind that ignores SIGTERM and closes nothing.

@@ -108,12 +108,13 @@ class Drill:
             self._journal.write(b'plain text\n\xff\xfe not utf-8\n{"event": "step", \n[1, 2\n\n')
         if config.long_line_bytes:
             self._journal.write(b"x" * config.long_line_bytes + b"\n")
-        if self._episode == config.crash_after and self._attempt == "1":
+        if self._episode == config.always_crash_after or self._is_first_time(config.crash_after):
             raise RuntimeError(f"crashed as asked after episode {self._episode}")
-        if self._episode == config.always_crash_after:
-            raise RuntimeError(f"crashed as always after episode {self._episode}")
-        while self._episode == config.hang_after:
+        while self._is_first_time(config.hang_after):
             time.sleep(3600)
+
+    def _is_first_time(self, episode: int) -> bool:
+        return self._episode == episode and self._attempt == "1"
 
     def _save(self) -> None:
         path = self._checkpoints / f"episode-{self._episode}.json"
