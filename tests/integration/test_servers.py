@@ -16,9 +16,7 @@ from tests.servers.handle import Server, ServerMissing
 def declare(url: str, queue: str, *, passive: bool = False) -> None:
     connection = pika.BlockingConnection(pika.URLParameters(url))
     try:
-        connection.channel().queue_declare(
-            queue, passive=passive, durable=True, arguments={"x-queue-type": "quorum"}
-        )
+        connection.channel().queue_declare(queue, passive=passive, durable=True, arguments={"x-queue-type": "quorum"})
     finally:
         if connection.is_open:
             connection.close()
@@ -30,9 +28,7 @@ def test_a_test_gets_a_broker_where_it_can_declare_quorum_queues(rabbitmq_url: s
     declare(rabbitmq_url, "mine", passive=True)
 
 
-def test_two_virtual_hosts_do_not_see_each_others_queues(
-    rabbitmq_url: str, shared_servers: ServerSet
-) -> None:
+def test_two_virtual_hosts_do_not_see_each_others_queues(rabbitmq_url: str, shared_servers: ServerSet) -> None:
     declare(rabbitmq_url, "mine")
 
     with fresh_vhost(shared_servers.rabbitmq) as other, pytest.raises(pika.exceptions.ChannelClosedByBroker):

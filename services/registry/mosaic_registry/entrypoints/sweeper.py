@@ -17,12 +17,13 @@ log = structlog.get_logger(__name__)
 class Sweeper:
     """Counts agents as dead when their deadline passes.
 
-    While the registry was down nobody could call, so a fresh one waits for one whole timeout first.
+    While the registry or its database was away nobody could call, so it waits for one whole timeout after that.
     """
 
     def __init__(self, parts: Parts, metrics: CollectorRegistry) -> None:
         self._parts = parts
-        self._period_s = min(1.0, parts.heartbeat_timeout.total_seconds() / 4)
+        self._patience_s = parts.heartbeat_timeout.total_seconds()
+        self._period_s = min(1.0, self._patience_s / 4)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
         self._alive = Gauge("mosaic_registry_agents_alive", "Agents heard in time.", registry=metrics)
@@ -51,11 +52,16 @@ class Sweeper:
         self._alive.set(alive)
         self._lost.set(len(fleet.agents) - alive)
 
+    def sweep_if_possible(self) -> float:
+        """Sweep, and return after how many seconds to do so again."""
+        try:
+            self.sweep()
+        except DatabaseUnavailable as error:
+            log.warning("cannot sweep; agents are given time to call again", reason=str(error))
+            return self._patience_s
+        return self._period_s
+
     def _run(self) -> None:
-        self._stopping.wait(self._parts.heartbeat_timeout.total_seconds())
-        while not self._stopping.is_set():
-            try:
-                self.sweep()
-            except DatabaseUnavailable as error:
-                log.warning("cannot sweep; trying again", reason=str(error))
-            self._stopping.wait(self._period_s)
+        pause_s = self._patience_s
+        while not self._stopping.wait(pause_s):
+            pause_s = self.sweep_if_possible()

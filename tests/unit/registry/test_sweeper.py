@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+import sqlalchemy
+from prometheus_client import CollectorRegistry
+
+from mosaic.errors import DatabaseUnavailable
+from mosaic_registry.adapters.changes import Bell
+from mosaic_registry.bootstrap import Parts
+from mosaic_registry.entrypoints.sweeper import Sweeper
+from mosaic_registry.handlers import register
+from mosaic_registry.ports import Fleet
+from tests.announcements import NOON, an_announcement, seconds
+from tests.fakes.catalog import InMemoryCatalog
+
+
+class AbsentCatalog(InMemoryCatalog):
+    def overdue(self, heard_before: datetime) -> list[object]:  # type: ignore[override]
+        raise DatabaseUnavailable("the database does not answer")
+
+    def fleet(self) -> Fleet:
+        raise DatabaseUnavailable("the database does not answer")
+
+
+@pytest.fixture
+def parts() -> Parts:
+    return Parts(
+        engine=sqlalchemy.create_engine("sqlite://"),
+        catalog=InMemoryCatalog(),
+        bell=Bell(),
+        notifications=None,
+        clock=lambda: NOON + seconds(60),
+        heartbeat_interval=seconds(5),
+        heartbeat_timeout=seconds(20),
+        forget_after=seconds(600),
+    )
+
+
+def test_a_death_is_rung_for_watchers_and_counted(parts: Parts) -> None:
+    metrics = CollectorRegistry()
+    register(an_announcement(), catalog=parts.catalog, now=NOON)
+
+    pause_s = Sweeper(parts, metrics).sweep_if_possible()
+
+    assert (1.0, 1) == (pause_s, parts.bell.rings())
+    assert 1.0 == metrics.get_sample_value("mosaic_registry_agents_lost")
+
+
+def test_a_sweep_without_news_wakes_nobody(parts: Parts) -> None:
+    register(an_announcement(), catalog=parts.catalog, now=NOON + seconds(59))
+
+    Sweeper(parts, CollectorRegistry()).sweep_if_possible()
+
+    assert 0 == parts.bell.rings()
+
+
+def test_after_an_outage_agents_get_a_whole_timeout_to_call_again(parts: Parts) -> None:
+    """Their heartbeats could not be written either; nobody is dead because the database was."""
+    without_database = replace(parts, catalog=AbsentCatalog())
+
+    assert 20.0 == Sweeper(without_database, CollectorRegistry()).sweep_if_possible()
