@@ -8,6 +8,7 @@ import sqlalchemy
 from prometheus_client import CollectorRegistry
 
 from mosaic.errors import DatabaseUnavailable
+from mosaic.ids import AgentId
 from mosaic_registry.adapters.changes import Bell
 from mosaic_registry.bootstrap import Parts
 from mosaic_registry.entrypoints.sweeper import Sweeper
@@ -18,7 +19,7 @@ from tests.fakes.catalog import InMemoryCatalog
 
 
 class AbsentCatalog(InMemoryCatalog):
-    def overdue(self, heard_before: datetime) -> list[object]:  # type: ignore[override]
+    def overdue(self, heard_before: datetime) -> list[AgentId]:
         raise DatabaseUnavailable("the database does not answer")
 
     def fleet(self) -> Fleet:
