@@ -1,0 +1,226 @@
+"""Weights & Biases beside the training, never in its way.
+
+The client runs in a process of its own, fed by a pipe: whatever it does (hang, crash, leave threads or
+handlers behind) cannot stop, slow or change the training. Points that it does not take in time are dropped
+and counted. The key is read by the client from ``WANDB_API_KEY`` in its environment; it is on no command
+line and in no file of ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from mosaic.errors import BadInput
+from mosaic.worker.plain import to_json
+
+#: Rows that may wait for the client; later ones are dropped.
+QUEUE_ROWS = 20_000
+#: How long the client may take to connect, and to send the rest when the run has ended.
+INIT_TIMEOUT_S = 60.0
+FINISH_TIMEOUT_S = 30.0
+
+MODES = ("online", "offline")
+
+
+@dataclass(frozen=True)
+class WandbSettings:
+    """What the client is told when it starts."""
+
+    project: str
+    mode: str = "offline"
+    entity: str | None = None
+    name: str | None = None
+    group: str | None = None
+    tags: tuple[str, ...] = ()
+    notes: str | None = None
+    #: Hyper-parameters to show beside the curves.
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a mode that the client does not know."""
+        if self.mode not in MODES:
+            raise BadInput("wandb_mode", [f"must be one of {', '.join(MODES)}, is {self.mode!r}"])
+
+
+class WandbGuard:
+    """Hands rows to a client process; every method returns at once, except `finish`, which is bounded.
+
+    *warn* hears, in a sentence and at most once each, that the client failed or that rows were dropped.
+    """
+
+    def __init__(
+        self,
+        settings: WandbSettings,
+        directory: Path,
+        *,
+        warn: Callable[[str], None],
+        command: Sequence[str] = (sys.executable, "-m", "mosaic.worker.wandb_guard"),
+        queue_rows: int = QUEUE_ROWS,
+    ) -> None:
+        """Start the client, which keeps its files under *directory*; a client that cannot start is a warning."""
+        self._warn = warn
+        self._rows: queue.Queue[str | None] = queue.Queue(queue_rows)
+        self._threads: list[threading.Thread] = []
+        #: ``entity/project/id`` of the run once the client knows it.
+        self.run_path: str | None = None
+        self.dropped = 0
+        self._client = self._start(command, directory)
+        self._put({"settings": asdict(settings), "directory": str(directory)})
+
+    @property
+    def is_alive(self) -> bool:
+        """Tell whether there still is a client that could take rows."""
+        return self._client is not None and self._client.poll() is None
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """Hand over one row of values at *step*; dropped when the client is gone or too slow."""
+        if self.is_alive:
+            self._put({"step": step, "values": dict(values)})
+        else:
+            self.dropped += 1
+
+    def finish(self, timeout_s: float = FINISH_TIMEOUT_S) -> None:
+        """Let the client send what it has, for *timeout_s* at most, then end it."""
+        if self._client is None:
+            return
+        deadline = time.monotonic() + timeout_s
+        with contextlib.suppress(queue.Full):
+            self._rows.put(None, timeout=timeout_s)
+        self._wait_until(deadline)
+        for thread in self._threads:
+            thread.join(1.0)
+        if self.dropped:
+            self._warn(f"W&B did not take {self.dropped} rows in time; TensorBoard and the platform have them all")
+        self._client = None
+
+    def _wait_until(self, deadline: float) -> None:
+        assert self._client is not None
+        try:
+            self._client.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._warn("W&B did not finish in time and was ended; `wandb sync` can send the rest from its files")
+            self._client.kill()
+            self._client.wait()
+
+    def _start(self, command: Sequence[str], directory: Path) -> subprocess.Popen[str] | None:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            client = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+        except OSError as error:
+            self._warn(f"W&B is left out: its client cannot be started: {error}")
+            return None
+        assert client.stdin is not None
+        assert client.stdout is not None
+        for target, stream in ((self._feed, client.stdin), (self._listen, client.stdout)):
+            thread = threading.Thread(target=target, args=(stream,), name="mosaic-wandb", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        return client
+
+    def _put(self, row: Mapping[str, Any]) -> None:
+        try:
+            self._rows.put_nowait(to_json(row))
+        except queue.Full:
+            self.dropped += 1
+
+    def _feed(self, pipe: IO[str]) -> None:
+        with contextlib.suppress(OSError, ValueError), pipe:
+            while (row := self._rows.get()) is not None:
+                pipe.write(f"{row}\n")
+                if self._rows.empty():
+                    pipe.flush()
+
+    def _listen(self, pipe: IO[str]) -> None:
+        with pipe:
+            for line in pipe:
+                said = _answer_in(line)
+                self.run_path = said.get("run_path", self.run_path)
+                if "error" in said:
+                    self._warn(f"W&B is left out: {said['error']}")
+
+
+def run_client(lines: Iterable[str], wandb: Any, say: Callable[[Mapping[str, Any]], None]) -> None:
+    """Be the client: the first of *lines* holds the settings, the others are rows for *wandb*."""
+    rows = iter(lines)
+    first = json.loads(next(rows))
+    try:
+        run = wandb.init(**_init_arguments(first, wandb))
+        say({"run_path": _path_of(run)})
+        for line in rows:
+            row = json.loads(line)
+            run.log({**row["values"], "global_step": row["step"]}, step=row["step"])
+        run.finish()
+    except Exception as error:
+        say({"error": _without_secrets(f"{type(error).__name__}: {error}", os.environ)})
+
+
+def _init_arguments(first: Mapping[str, Any], wandb: Any) -> dict[str, Any]:
+    told = first["settings"]
+    # Its console capture and its prints are for people at a terminal; here they would be noise.
+    settings = wandb.Settings(console="off", silent=True, init_timeout=INIT_TIMEOUT_S)
+    return {**told, "tags": list(told["tags"]) or None, "dir": first["directory"], "settings": settings}
+
+
+def _path_of(run: Any) -> str:
+    return "/".join(part for part in (run.entity, run.project, run.id) if part)
+
+
+def _without_secrets(text: str, environment: Mapping[str, str]) -> str:
+    key = environment.get("WANDB_API_KEY")
+    return text.replace(key, "***") if key else text
+
+
+def _answer_in(line: str) -> dict[str, Any]:
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _end_after(seconds: float) -> None:
+    """End this process by force, whatever then still hangs."""
+    timer = threading.Timer(seconds, os._exit, (1,))
+    timer.daemon = True
+    timer.start()
+
+
+def _stdin_then_deadline() -> Iterable[str]:
+    """Yield the rows; once there are no more, a client that hangs must not outlive the run for long."""
+    yield from sys.stdin
+    _end_after(10 * FINISH_TIMEOUT_S)
+
+
+def main() -> None:
+    """Run the client on stdin, answering on the real stdout, which nobody else may write to."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def say(answer: Mapping[str, Any]) -> None:
+        answers.write(f"{to_json(answer)}\n")
+        answers.flush()
+
+    try:
+        wandb = import_module("wandb")
+    except Exception as error:
+        say({"error": f"wandb cannot be imported: {error}"})
+        return
+    run_client(_stdin_then_deadline(), wandb, say)
+
+
+if __name__ == "__main__":
+    main()
