@@ -90,10 +90,10 @@ class Fields:
             self.fault(name, f"must be a name of letters, digits and . _ @ -, not {value!r}")
         return "?"
 
-    def known_name(self, name: str, known: Collection[str], where: str) -> str:
-        """Return an id that *known* has; *where* says where it would have to be set up."""
+    def known_name(self, name: str, known: Collection[str] | None, where: str) -> str:
+        """Return an id that *known* has (any, without *known*); *where* says where it would have to stand."""
         value = self.name(name)
-        if value not in known and value != "?":
+        if known is not None and value not in known and value != "?":
             self.fault(name, f"{value!r} is not in {where}{did_you_mean(value, known)}")
         return value
 

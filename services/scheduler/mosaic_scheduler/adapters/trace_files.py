@@ -26,8 +26,8 @@ _GRADES = {grade.value: grade for grade in ResumeGrade}
 _CHANGES = {change.value: change for change in NodeChange}
 
 
-def read_trace(path: Path, fleet: Fleet) -> Trace:
-    """Read the trace in *path*, to be played on *fleet*.
+def read_trace(path: Path, fleet: Fleet | None) -> Trace:
+    """Read the trace in *path*, to be played on *fleet*; without one its names are not checked.
 
     Raises:
         BadInput: with every fault and its line: not JSON, a field missing, unknown or out of
@@ -50,11 +50,11 @@ def write_trace(path: Path, trace: Trace) -> None:
 class _TraceReader:
     """Turns lines into runs and node events, and keeps on going when one cannot be used."""
 
-    def __init__(self, source: str, fleet: Fleet) -> None:
+    def __init__(self, source: str, fleet: Fleet | None) -> None:
         self._faults = Faults(source)
-        self._teams = {team.name for team in fleet.teams}
-        self._workers = {agent.worker for agent in fleet.agents}
-        self._nodes = {node.node_id for node in fleet.nodes}
+        self._teams = {team.name for team in fleet.teams} if fleet else None
+        self._workers = {agent.worker for agent in fleet.agents} if fleet else None
+        self._nodes = {node.node_id for node in fleet.nodes} if fleet else None
         self._first_line: dict[str, int] = {}
         self._runs: list[TracedRun] = []
         self._node_events: list[NodeEvent] = []
