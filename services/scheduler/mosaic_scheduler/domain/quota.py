@@ -43,8 +43,9 @@ class Ledger:
         self._quotas: dict[TeamName, tuple[int | None, ...]] = {}
         #: For each resource, what teams claim or exceed, less what they lend: see `spare`.
         self._balance = [0, 0, 0]
-        #: The largest overdraft of each resource and whose it is, until an account changes.
+        # Answers that hold until something changes; most rounds ask for the same few many times.
         self._largest: dict[int, tuple[int, TeamName]] = {}
+        self._refusals: dict[tuple[TeamName, Amount, bool], Reason | None] = {}
 
     def put_team(self, team: Team) -> None:
         """Add *team*, or replace what was known of it."""
@@ -59,6 +60,11 @@ class Ledger:
         self.teams.pop(name, None)
         self._quotas.pop(name, None)
         self._reweigh(name, 1)
+
+    def forget_answers(self) -> None:
+        """Answer anew from now on: an account, or the capacity of the fleet, is different."""
+        self._largest.clear()
+        self._refusals.clear()
 
     def charge(self, team: TeamName, user: UserName, amount: Amount, sign: int = 1) -> None:
         """Book *amount* on the accounts of *team* and *user*; a *sign* of -1 takes it back."""
@@ -131,14 +137,14 @@ class Ledger:
 
     def why_not_borrow(self, team: TeamName, amount: Amount, *, resumable: bool) -> Reason | None:
         """Say why *team* may not borrow what *amount* exceeds its quota by; None when it may."""
-        quotas, held = self._quotas[team], self.account(team).held
-        for resource in RESOURCES:
-            quota, extra = quotas[resource], amount[resource]
-            if quota is not None and extra and held[resource] + extra > quota:
-                reason = self._why_not_borrow_one(team, resource, extra, resumable)
-                if reason is not None:
-                    return reason
-        return None
+        key = (team, amount, resumable)
+        if key not in self._refusals:
+            self._refusals[key] = self._why_not_borrow(team, amount, resumable)
+        return self._refusals[key]
+
+    def is_overdrawn(self, team: TeamName, amount: Amount) -> bool:
+        """Tell whether *team* already exceeds its quota of something that *amount* is of."""
+        return any(amount[r] and self.overdraft(team, r) for r in RESOURCES)
 
     def lent_out(self, team: TeamName, amount: Amount) -> Reason | None:
         """Name who uses idle quota of *team* that *amount* would need; None when nobody does."""
@@ -153,6 +159,16 @@ class Ledger:
                     return Reason.of(
                         ReasonCode.LENT_OUT, **facts, lent=in_people_units(resource, lent), borrower=borrower
                     )
+        return None
+
+    def _why_not_borrow(self, team: TeamName, amount: Amount, resumable: bool) -> Reason | None:
+        quotas, held = self._quotas[team], self.account(team).held
+        for resource in RESOURCES:
+            quota, extra = quotas[resource], amount[resource]
+            if quota is not None and extra and held[resource] + extra > quota:
+                reason = self._why_not_borrow_one(team, resource, extra, resumable)
+                if reason is not None:
+                    return reason
         return None
 
     def _why_not_borrow_one(self, team: TeamName, resource: int, extra: int, resumable: bool) -> Reason | None:
@@ -185,7 +201,7 @@ class Ledger:
 
     def _reweigh(self, team: TeamName, sign: int) -> None:
         held = self.account(team).held
-        self._largest.clear()
+        self.forget_answers()
         for resource in RESOURCES:
             self._balance[resource] += sign * self._weight(team, resource, held[resource])
 

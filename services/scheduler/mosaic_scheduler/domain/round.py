@@ -63,6 +63,7 @@ class Round:
     def decide(self, expiries: tuple[Expiry, ...]) -> Plan:
         """Return the plan; nothing is booked any more when it returns."""
         try:
+            self._ledger.forget_answers()
             self._tell_owners_from_borrowers()
             self._claim_quota()
             for owners in self._owners.values():
@@ -149,7 +150,8 @@ class Round:
         refusal = self._ledger.why_not_borrow(group.team, amount, resumable=recallable)
         if refusal is not None:
             self._pass_over(run, group.team)
-            if not self._make_room(group) and claims:
+            made = not self._ledger.is_overdrawn(group.team, amount) and self._make_room(group)
+            if claims and not made:
                 self._charge(group.team, group.user, amount, 1)
         return refusal
 
