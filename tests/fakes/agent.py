@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from mosaic.agent.agent import Agent, AgentOptions, Ring
+from mosaic.agent.agent import Agent, AgentOptions, Ring, queue_name
 from mosaic.agent.inventory import Gpu, Machine
 from mosaic.agent.ports import Held, Introduction, Launch, Report, Welcome, Wish, WorkerProfile
 from mosaic.errors import ServiceUnavailable, SessionRejected, StaleAttempt
@@ -169,6 +169,7 @@ class Bench:
         self.scheduler = InMemoryScheduler()
         self.sink = InMemorySink()
         self.doorbell = DirectDoorbell()
+        self._bell = options.pop("doorbell", self.doorbell)
         self._options = options
         self.agent = self._build()
 
@@ -188,6 +189,11 @@ class Bench:
         """Start a new agent on what the last one left."""
         self.agent = self._build()
         self.agent.start()
+
+    @property
+    def queue(self) -> str:
+        """Where the agent is rung."""
+        return queue_name("script", str(self._options.get("agent_id", "agent-1")))
 
     @property
     def remembered(self) -> list[str]:
@@ -212,7 +218,7 @@ class Bench:
             registry=self.registry,
             scheduler=self.scheduler,
             sink=self.sink,
-            doorbell=self.doorbell,
+            doorbell=self._bell,  # type: ignore[arg-type]
         )
 
 
