@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from mosaic.errors import BadInput
 from mosaic.ids import TeamName, WorkerName
 from mosaic_scheduler.adapters.fields import Faults, Fields
 from mosaic_scheduler.adapters.located_yaml import LocatedMapping, read_located_yaml
@@ -38,12 +39,19 @@ def read_fleet(path: Path) -> Fleet:
 
 
 def write_fleet(path: Path, fleet: Fleet) -> None:
-    """Write *fleet* so that `read_fleet` returns it again."""
+    """Write *fleet* so that `read_fleet` returns it again.
+
+    Raises:
+        BadInput: the file cannot be written.
+    """
     document = {
         "nodes": [_group_entry(group) for group in fleet.groups],
         "teams": {str(team.name): _team_entry(team) for team in fleet.teams},
     }
-    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    try:
+        path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    except OSError as error:
+        raise BadInput(str(path), [f"cannot be written: {error.strerror}"]) from error
 
 
 def _groups(fields: Fields, faults: Faults) -> tuple[NodeGroup, ...]:

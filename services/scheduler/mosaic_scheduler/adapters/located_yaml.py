@@ -36,6 +36,7 @@ def _construct_mapping(loader: _LocatingLoader, node: yaml.MappingNode) -> Locat
         line = key_node.start_mark.line + 1
         if key in mapping:
             loader.faults.add(line, f"{key!r} is given twice; the first is on line {mapping.lines[key]}")
+            continue
         mapping[key] = loader.construct_object(value_node, deep=True)
         mapping.lines[key] = line
     return mapping

@@ -40,11 +40,18 @@ def read_trace(path: Path, fleet: Fleet | None) -> Trace:
 
 
 def write_trace(path: Path, trace: Trace) -> None:
-    """Write *trace* so that `read_trace` returns it again."""
+    """Write *trace* so that `read_trace` returns it again.
+
+    Raises:
+        BadInput: the file cannot be written.
+    """
     entries = [*map(_run_entry, trace.runs), *map(_node_entry, trace.node_events)]
     entries.sort(key=lambda entry: entry["at"])
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(entry, separators=(", ", ": ")) + "\n" for entry in entries)
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(entry) + "\n" for entry in entries)
+    except OSError as error:
+        raise BadInput(str(path), [f"cannot be written: {error.strerror}"]) from error
 
 
 class _TraceReader:

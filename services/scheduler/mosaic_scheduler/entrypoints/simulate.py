@@ -91,15 +91,16 @@ def play(
     size = TraceSize(runs=runs, hours=hours, teams=teams, nodes=nodes, seed=seed)
     traced = inputs.take(lambda: _traced(trace, fleet, machines, size), None)
     inputs.raise_if_faulty()
-    assert traced and settings
+    assert traced is not None
+    assert settings is not None
     scenario = Scenario(*traced, settings, SimulationOptions(round_seconds=round_seconds))
     played = _play(scenario, baselines, alone=alone)
-    if html:
-        html.write_text(render_page(Path(trace).name, scenario.fleet, played.results, played.isolations), "utf-8")
     if as_json:
         Console().print_json(json.dumps(_document(trace, played)))
     else:
-        _print_tables(played, html)
+        _print_tables(played)
+    if html:
+        _write_page(html, render_page(Path(trace).name, scenario.fleet, played.results, played.isolations))
 
 
 @command.command("generate")
@@ -212,7 +213,15 @@ def _document(trace: str, played: _Played) -> dict[str, object]:
     }
 
 
-def _print_tables(played: _Played, html: Path | None) -> None:
+def _write_page(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise BadInput("--html", [f"{path} cannot be written: {error.strerror}"]) from error
+    Console(stderr=True, highlight=False).print(f"plots: {path}")
+
+
+def _print_tables(played: _Played) -> None:
     console = Console(highlight=False)
     measures = played.results[0].measures
     rows = zip(POLICY_HEADINGS, *(policy_row(result.measures) for result in played.results), strict=True)
@@ -221,8 +230,6 @@ def _print_tables(played: _Played, html: Path | None) -> None:
     headings = (*TEAM_HEADINGS, *(ISOLATION_HEADINGS if played.isolations else ()))
     console.print(_table(f"Waits by team: {measures.policy}", headings, team_rows(measures, played.isolations)))
     console.print(f"{sum(result.recording.rounds for result in played.results):,} rounds in {played.seconds:.1f} s")
-    if html:
-        console.print(f"plots: {html}")
 
 
 def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
