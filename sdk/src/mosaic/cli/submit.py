@@ -63,7 +63,7 @@ def submit(
 
     For example: `mosaic submit reference --env CartPole-v1 --steps 50000 --seed 1..5 --follow`
     """
-    asked = _from_file(Path(worker)) if worker.endswith((".yaml", ".yml", ".json")) else Submission(worker)
+    asked = read_submission(Path(worker)) if worker.endswith((".yaml", ".yml", ".json")) else Submission(worker)
     seeds = read_seeds(seed)
     needs = asked.resources
     with connect() as platform:
@@ -124,7 +124,7 @@ def _read_config(path: Path | None) -> dict[str, Any]:
     return {} if path is None else _read_mapping(path)
 
 
-def _from_file(path: Path) -> Submission:
+def read_submission(path: Path) -> Submission:
     """Read a whole submission; its keys are the fields of `Submission`."""
     data = _read_mapping(path)
     known = {field.name for field in fields(Submission)}
