@@ -82,7 +82,6 @@ def be_agent(url: str, events: int) -> None:
         shipper.last(spool)
         shipper.wait_until_empty(600)
         shipper.stop()
-        spool.close()
     publisher.close()
 
 

@@ -100,6 +100,8 @@ class _Session:
         self._topology = topology
         self._source = source
         self._prefetch = prefetch
+        # Less than all that may be here, so that the broker refills while the handler works.
+        self._batch = max(1, prefetch // 4)
         self._inbox: queue.SimpleQueue[Delivery | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._desk = _Desk(handler, source.max_deliveries)
@@ -146,10 +148,10 @@ class _Session:
         retries = pauses(longest_s=5.0)
         while not self._ending.is_set():
             waiting += self._arrivals(block=not waiting)
-            outcomes = self._desk.judge(waiting[: self._prefetch])
+            outcomes = self._desk.judge(waiting[: self._batch])
             later = [delivery for delivery, answer in outcomes if answer.verdict is Verdict.LATER]
             self._hand_back([pair for pair in outcomes if pair[1].verdict is not Verdict.LATER])
-            waiting = later + waiting[self._prefetch :]
+            waiting = later + waiting[self._batch :]
             if later:
                 self._ending.wait(next(retries))
             else:
