@@ -69,7 +69,7 @@ def pages() -> dict[Path, str]:
 def settings_page() -> Iterator[str]:
     """List every variable that a service or an agent reads."""
     yield from ("# Settings", "", NOTICE, "")
-    yield "Each process reads its settings once, from the environment; a variable that is misspelt stops it at the start."
+    yield "Each process reads its settings once, from the environment; a misspelt variable stops it at the start."
     yield "For the services, `NAME_FILE` may name a file that holds the value of `NAME`."
     for title, prefix, settings in SETTINGS:
         yield from ("", f"## {title}", "", "| variable | default | meaning |", "|---|---|---|")
