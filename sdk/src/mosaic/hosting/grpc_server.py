@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -65,10 +66,15 @@ class GrpcServer:
         for name in ("", *self._names):
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
+    def refuse_calls(self, grace_s: float = 5.0) -> threading.Event:
+        """Refuse new calls; the event returned is set when running ones have ended, or were cut after *grace_s*."""
+        self._health.enter_graceful_shutdown()
+        ended: threading.Event = self._server.stop(grace_s)
+        return ended
+
     def stop(self, grace_s: float = 5.0) -> None:
         """Refuse new calls, let running ones end within *grace_s*, then cut them."""
-        self._health.enter_graceful_shutdown()
-        self._server.stop(grace_s).wait()
+        self.refuse_calls(grace_s).wait()
 
 
 class _ErrorTranslator(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only

@@ -83,8 +83,10 @@ def run_service(
     log.info("serving", grpc=server.address, health=health.address)
     stopping.wait()
     log.info("stopping; calls under way may end")
-    server.stop()
+    # Streams end when the service does, so waiting for the server first would wait out its whole grace.
+    calls_ended = server.refuse_calls()
     service.stop()
+    calls_ended.wait()
     health.stop()
 
 
