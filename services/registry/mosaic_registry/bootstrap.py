@@ -7,9 +7,9 @@ from datetime import datetime, timedelta, timezone
 
 from sqlalchemy import Engine
 
+from mosaic.hosting.changes import Bell, Notifications
 from mosaic.hosting.database import migrate, open_engine
-from mosaic_registry.adapters.changes import Bell, Notifications
-from mosaic_registry.adapters.sql_catalog import SqlCatalog
+from mosaic_registry.adapters.sql_catalog import CHANNEL, SqlCatalog
 from mosaic_registry.ports import Catalog, Clock
 from mosaic_registry.settings import Settings
 
@@ -45,7 +45,7 @@ def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
         engine=engine,
         catalog=SqlCatalog(engine),
         bell=bell,
-        notifications=Notifications(settings.database_url, bell.ring) if shared else None,
+        notifications=Notifications(settings.database_url, CHANNEL, bell.ring) if shared else None,
         clock=clock,
         heartbeat_interval=timedelta(seconds=settings.heartbeat_interval_s),
         heartbeat_timeout=timedelta(seconds=settings.heartbeat_timeout_s),

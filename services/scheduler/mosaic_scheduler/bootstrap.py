@@ -10,16 +10,16 @@ from celery import Celery
 from sqlalchemy import Engine
 
 from mosaic.events.sealed import RunSealed
+from mosaic.hosting.changes import Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.messaging.publisher import Publisher
 from mosaic.messaging.topology import event_topology
 from mosaic_scheduler.adapters.celery_dispatcher import CeleryDispatcher, producer_app
 from mosaic_scheduler.adapters.leadership import AdvisoryLock, SoleLeader
-from mosaic_scheduler.adapters.notifications import Notifications
 from mosaic_scheduler.adapters.registry_fleet import RegistryFleet
 from mosaic_scheduler.adapters.seal_feeds import BrokerSeals, DirectSeals
 from mosaic_scheduler.adapters.secret_files import SecretFiles
-from mosaic_scheduler.adapters.sql_runs import SqlRuns
+from mosaic_scheduler.adapters.sql_runs import CHANNEL, SqlRuns
 from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.handlers.rounds import Rounds, RoundSettings
 from mosaic_scheduler.ports import Clock, SealFeed, Secrets
@@ -90,7 +90,7 @@ def build(
         rounds=rounds,
         round_settings=round_settings,
         leadership=AdvisoryLock(engine) if shared else SoleLeader(),
-        notifications=Notifications(settings.database_url, on_change) if shared else None,
+        notifications=Notifications(settings.database_url, CHANNEL, on_change) if shared else None,
         publisher=publisher,
         clock=clock,
     )

@@ -8,8 +8,8 @@ import sqlalchemy
 from prometheus_client import CollectorRegistry
 
 from mosaic.errors import DatabaseUnavailable
+from mosaic.hosting.changes import Bell
 from mosaic.ids import AgentId
-from mosaic_registry.adapters.changes import Bell
 from mosaic_registry.bootstrap import Parts
 from mosaic_registry.entrypoints.sweeper import Sweeper
 from mosaic_registry.handlers import register

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
 
 from mosaic.errors import BadInput
+from mosaic.hosting.changes import Bell
 from mosaic.ids import AgentId, RunId, is_id
 from mosaic.wire.convert import run_state_from_wire, to_timestamp
 from mosaic.wire.v1 import scheduler_pb2 as wire
@@ -25,26 +25,6 @@ _LARGEST_PAGE = 1000
 _WATCH_AGAIN_S = 5.0
 
 
-class Changes:
-    """Wakes everybody who waits for the store to change."""
-
-    def __init__(self) -> None:
-        self._condition = threading.Condition()
-        self._count = 0
-
-    def tell(self) -> None:
-        """The store has changed."""
-        with self._condition:
-            self._count += 1
-            self._condition.notify_all()
-
-    def wait(self, seen: int, timeout_s: float) -> int:
-        """Wait until there was a change after *seen*; return the newest count."""
-        with self._condition:
-            self._condition.wait_for(lambda: self._count > seen, timeout_s)
-            return self._count
-
-
 class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     """Serves people and agents."""
 
@@ -56,7 +36,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         secrets: Secrets,
         clock: Clock,
         rounds: RoundSettings,
-        changes: Changes,
+        bell: Bell,
         changed: Callable[[], None],
     ) -> None:
         """Answer from *store*; call *changed* after everything that a round should look at."""
@@ -65,7 +45,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._secrets = secrets
         self._clock = clock
         self._rounds = rounds
-        self._changes = changes
+        self._bell = bell
         self._changed = changed
 
     def Submit(self, request: wire.SubmitRequest, context: Any) -> wire.SubmitResponse:
@@ -149,7 +129,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
 
     def WatchRuns(self, request: wire.WatchRunsRequest, context: grpc.ServicerContext) -> Iterator[wire.Run]:
         """Stream runs as they change."""
-        wanted, revision, count = set(request.run_ids), -1, 0
+        wanted, revision, count = set(request.run_ids), -1, self._bell.rings()
         while context.is_active():
             with self._store.read() as work:
                 if revision < 0 and wanted:
@@ -163,7 +143,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
                 if not wanted or run.run_id in wanted:
                     yield messages.run_message(run, attempt)
             revision = max(revision, 0)
-            count = self._changes.wait(count, _WATCH_AGAIN_S)
+            count = self._bell.wait(count, _WATCH_AGAIN_S)
 
     def Explain(self, request: wire.GetRunRequest, context: Any) -> wire.ExplainResponse:
         """Say why a run waits and when it may start."""
@@ -207,7 +187,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
             clock=self._clock,
             lease=self._rounds.lease,
         )
-        self._changes.tell()
+        self._bell.ring()
         return messages.launch_message(claimed, self._rounds)
 
     def Renew(self, request: wire.RenewRequest, context: Any) -> wire.RenewResponse:

@@ -8,11 +8,12 @@ from celery import Celery
 from prometheus_client import CollectorRegistry
 
 from mosaic.events.sealed import RunSealed
+from mosaic.hosting.changes import Bell
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
 from mosaic.wire.v1 import scheduler_pb2, scheduler_pb2_grpc
 from mosaic_scheduler import bootstrap
-from mosaic_scheduler.entrypoints.grpc_api import Changes, SchedulerApi
+from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_scheduler.entrypoints.loop import PlanningLoop
 from mosaic_scheduler.settings import Settings
 
@@ -29,7 +30,7 @@ class SchedulerService:
         on_sealed: Callable[[RunSealed], None] | None = None,
     ) -> None:
         """Build from *settings*; *celery* and *on_sealed* are for agents and telemetry in the same process."""
-        self._changes = Changes()
+        self._bell = Bell()
         self._parts = bootstrap.build(settings, on_change=self._look_again, celery=celery, on_sealed=on_sealed)
         self._loop = PlanningLoop(self._parts.rounds, self._parts.leadership, metrics)
         self._api = SchedulerApi(
@@ -38,7 +39,7 @@ class SchedulerService:
             secrets=self._parts.secrets,
             clock=self._parts.clock,
             rounds=self._parts.round_settings,
-            changes=self._changes,
+            bell=self._bell,
             changed=self._look_again,
         )
 
@@ -74,7 +75,7 @@ class SchedulerService:
         loop = getattr(self, "_loop", None)
         if loop is not None:
             loop.wake()
-        self._changes.tell()
+        self._bell.ring()
 
     def _database_fault(self) -> str | None:
         self._parts.store.ping()

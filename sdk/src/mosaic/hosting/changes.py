@@ -1,4 +1,4 @@
-"""Waking those who watch the fleet."""
+"""Hearing of changes: from this process through a bell, from other replicas through PostgreSQL's LISTEN."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import psycopg
 import structlog
-
-from mosaic_registry.adapters.sql_catalog import CHANNEL
 
 log = structlog.get_logger(__name__)
 
@@ -35,21 +33,23 @@ class Bell:
         with self._changed:
             return self._rings
 
-    def wait(self, after: int) -> int:
-        """Return the number of rings once it is above *after*."""
+    def wait(self, after: int, timeout_s: float | None = None) -> int:
+        """Return the number of rings once it is above *after*, or when *timeout_s* has passed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._rings > after)
+            self._changed.wait_for(lambda: self._rings > after, timeout_s)
             return self._rings
 
 
 class Notifications:
-    """Calls back after each change that any registry made on the same PostgreSQL database."""
+    """Calls back after each commit that any process announced on the channel of a PostgreSQL database."""
 
-    def __init__(self, database_url: str, on_change: Callable[[], None]) -> None:
+    def __init__(self, database_url: str, channel: str, on_change: Callable[[], None]) -> None:
+        """Listen on *channel* of *database_url* once started."""
         self._url = database_url.replace("postgresql+psycopg://", "postgresql://")
+        self._channel = channel
         self._on_change = on_change
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._listen, name="fleet-changes", daemon=True)
+        self._thread = threading.Thread(target=self._listen, name=f"listen {channel}", daemon=True)
 
     def start(self) -> None:
         """Begin to listen."""
@@ -64,12 +64,12 @@ class Notifications:
         while not self._stopping.is_set():
             try:
                 with psycopg.connect(self._url, autocommit=True) as connection:
-                    connection.execute(f"LISTEN {CHANNEL}".encode())
-                    # One ring now covers what happened before LISTEN took effect.
+                    connection.execute(f"LISTEN {self._channel}".encode())
+                    # One call now covers what happened before LISTEN took effect.
                     self._on_change()
                     while not self._stopping.is_set():
                         for _ in connection.notifies(timeout=_LISTEN_S, stop_after=1):
                             self._on_change()
             except psycopg.Error as error:
-                log.warning("not hearing other registries; trying again", reason=str(error))
+                log.warning("not hearing other replicas; trying again", channel=self._channel, reason=str(error))
                 self._stopping.wait(_RETRY_S)
