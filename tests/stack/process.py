@@ -72,11 +72,16 @@ class Part:
         """Let it go on."""
         os.kill(self.pid, signal.SIGCONT)
 
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM; do not wait."""
+        if self._process is not None and self.is_alive:
+            self._process.terminate()
+
     def stop(self) -> None:
         """End it as an operator would; what does not go in time is killed, and that is a fault."""
-        if not self.is_alive or self._process is None:
+        self.ask_to_stop()
+        if self._process is None:
             return
-        self._process.terminate()
         try:
             self._process.wait(timeout=_STOP_S)
         except subprocess.TimeoutExpired:

@@ -55,6 +55,7 @@ class Stack:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.python = install_drill(self.folder)
         self.broker_url = self._closing.enter_context(fresh_vhost(self.servers.rabbitmq))
+        self._second_scheduler = free_port()
         self._chosen: dict[str, dict[str, str]] = {}
         self._ports = {name: (free_port(), free_port()) for name in SERVICES}
         self.parts |= {name: self._service(name) for name in SERVICES}
@@ -101,21 +102,27 @@ class Stack:
         part.wait_until_ready()
         return part
 
-    def add_scheduler(self, name: str) -> tuple[Part, Endpoints]:
-        """Start one more scheduler on the same database and return it with the endpoints that use it."""
-        grpc, health = free_port(), free_port()
-        chosen = {**self._chosen["scheduler"], "grpc_address": f"127.0.0.1:{grpc}"}
-        chosen["health_address"] = f"127.0.0.1:{health}"
+    def add_scheduler(self) -> tuple[Part, Endpoints]:
+        """Start a second scheduler on the same database and return it with the endpoints that use it."""
+        name, health = "scheduler2", free_port()
+        address = f"127.0.0.1:{self._second_scheduler}"
+        chosen = {**self._chosen["scheduler"], "grpc_address": address, "health_address": f"127.0.0.1:{health}"}
+        self._chosen[name] = chosen
         self.parts[name] = part = self._part(name, "mosaic_scheduler", "MOSAIC_SCHEDULER", chosen, health)
         part.start()
         part.wait_until_ready()
-        return part, replace(self.endpoints, scheduler=f"127.0.0.1:{grpc}")
+        return part, replace(self.endpoints, scheduler=address)
 
     def _end(self) -> None:
         # Agents first: they have something to say to the services.
+        agents = [part for part in self.parts.values() if part.name not in self._chosen]
+        services = [part for part in self.parts.values() if part.name in self._chosen]
         try:
-            for name in sorted(self.parts, key=lambda name: name in SERVICES):
-                self.parts[name].stop()
+            for group in (agents, services):
+                for part in group:
+                    part.ask_to_stop()
+                for part in group:
+                    part.stop()
         finally:
             for part in self.parts.values():
                 with suppress(AssertionError):
@@ -156,7 +163,8 @@ class Stack:
         health = free_port()
         chosen = {
             "registry_address": self.endpoints.registry,
-            "scheduler_address": self.endpoints.scheduler,
+            # Agents find whichever scheduler answers, as behind a service address of a cluster.
+            "scheduler_address": f"ipv4:{self.endpoints.scheduler},127.0.0.1:{self._second_scheduler}",
             "broker_url": self.broker_url,
             "home": str(self.folder / "agents" / name),
             "runs_root": str(self.runs_root),
