@@ -103,8 +103,9 @@ class Platform:
         for agent in self.agents.values():
             agent.stop()
         for service, server in reversed(self._parts):
-            server.stop(grace_s=1.0)
+            calls_ended = server.refuse_calls(grace_s=1.0)
             service.stop()
+            calls_ended.wait()
         self.health.stop()
         self._lock.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,7 +47,13 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._clock = clock
         self._rounds = rounds
         self._bell = bell
+        self._ending = threading.Event()
         self._changed = changed
+
+    def end_streams(self) -> None:
+        """End everything that is being watched."""
+        self._ending.set()
+        self._bell.ring()
 
     def Submit(self, request: wire.SubmitRequest, context: Any) -> wire.SubmitResponse:
         """Accept runs, or say what would happen to them."""
@@ -130,7 +137,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     def WatchRuns(self, request: wire.WatchRunsRequest, context: grpc.ServicerContext) -> Iterator[wire.Run]:
         """Stream runs as they change."""
         wanted, revision, count = set(request.run_ids), -1, self._bell.rings()
-        while context.is_active():
+        while context.is_active() and not self._ending.is_set():
             with self._store.read() as work:
                 if revision < 0 and wanted:
                     found = [run for run in map(work.run, map(RunId, sorted(wanted))) if run is not None]

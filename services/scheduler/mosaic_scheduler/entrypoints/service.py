@@ -61,6 +61,7 @@ class SchedulerService:
 
     def stop(self) -> None:
         """End in good order; what the outbox holds is sent by the next start."""
+        self._api.end_streams()
         self._loop.stop()
         if self._parts.notifications:
             self._parts.notifications.stop()
