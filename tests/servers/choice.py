@@ -39,6 +39,10 @@ class NamedServer:
         """Refuse."""
         self.stop()
 
+    def execute(self, tool: str, *arguments: str) -> NoReturn:
+        """Refuse."""
+        self.stop()
+
     def close(self) -> None:
         """Leave it running."""
 

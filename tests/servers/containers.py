@@ -136,6 +136,13 @@ class ContainerServer:
             self._container.get_wrapped_container().kill()
             self._container.get_wrapped_container().wait()
 
+    def execute(self, tool: str, *arguments: str) -> str:
+        """Run one of the server's own tools against it and return what it printed."""
+        assert self._container is not None
+        code, output = self._container.get_wrapped_container().exec_run([tool, *arguments])
+        assert code == 0, output.decode(errors="replace")
+        return str(output.decode(errors="replace"))
+
     def close(self) -> None:
         """Remove the container and its data."""
         if self._container is not None:

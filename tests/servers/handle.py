@@ -34,6 +34,9 @@ class Server(Protocol):
     def kill(self) -> None:
         """End every process of it with SIGKILL; data stays as the crash left it."""
 
+    def execute(self, tool: str, *arguments: str) -> str:
+        """Run one of the server's own tools against it and return what it printed."""
+
     def close(self) -> None:
         """End it and delete its data."""
 

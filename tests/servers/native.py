@@ -99,6 +99,15 @@ class NativeServer(ABC):
         # The group's other processes are not our children: the closed port tells that they are gone.
         wait_until(lambda: not listens(self.url), what=f"the end of {self.kind}", seconds=10, alive=str)
 
+    def execute(self, tool: str, *arguments: str) -> str:
+        """Run one of the server's own tools against it and return what it printed."""
+        beside = Path(next(iter(self.programs.paths.values())))
+        command = [str(beside.with_name(tool)), *arguments]
+        done = subprocess.run(
+            command, env=self.environment(), cwd=self.home, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
     def close(self) -> None:
         """End it and delete its data."""
         self.kill()
