@@ -11,10 +11,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
 
 from mosaic.hosting.database import open_engine
 from mosaic_telemetry.adapters.live_feed import InProcessFeed
 from mosaic_telemetry.adapters.sql_events import SqlEvents
+from mosaic_telemetry.adapters.tables import metadata
 from mosaic_telemetry.domain.series import LEVELS, SeriesKey
 from mosaic_telemetry.domain.timeline import Hearing, StreamId
 from mosaic_telemetry.handlers.ingest import IngestReport, ingest
@@ -159,6 +162,14 @@ def test_points_of_a_range_of_steps(store: EventStore) -> None:
 
     assert list(range(95, 105)) == list(steps)
     assert list(before) == [95, 96, 97]
+
+
+def test_points_of_a_range_of_steps_that_go_back_and_forth(store: EventStore) -> None:
+    put(store, packed([metric(step, step) for step in (5, 1, 9, 3, 7, 5)]))
+
+    steps, values = store.points(store.series(RUN)[0], StepRange(3, 5))
+
+    assert [5, 3, 5] == list(steps) == list(values)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -309,3 +320,16 @@ def test_a_run_nobody_spoke_of_is_empty(store: EventStore) -> None:
     assert store.seal_of("nobody") is None
     assert store.episode_summary("nobody").count == 0
     assert store.fault() is None
+
+
+def test_the_migrations_make_what_the_code_expects(store: EventStore) -> None:
+    assert isinstance(store, SqlEvents)
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"include_object": _is_ours})
+        differences = compare_metadata(context, metadata)
+
+    assert [] == differences
+
+
+def _is_ours(_thing: object, name: str | None, kind: str, *_: object) -> bool:
+    return kind != "table" or name != "telemetry_schema_version"

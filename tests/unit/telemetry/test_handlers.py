@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from mosaic_telemetry.adapters.sql_events import SqlEvents
 from mosaic_telemetry.domain.manifest import is_genuine
 from mosaic_telemetry.domain.series import LEVELS, SeriesKey
 from mosaic_telemetry.handlers.curves import Curve, read_curve, summarise
-from mosaic_telemetry.handlers.finish import manifest_of, seal, write_manifests
+from mosaic_telemetry.handlers.finish import manifest_of, seal, write_when_ready
 from mosaic_telemetry.handlers.ingest import IngestReport, ingest
 from mosaic_telemetry.handlers.lines import Lines, follow_lines, read_lines
 from mosaic_telemetry.handlers.logs import follow_logs, read_logs
@@ -52,8 +52,11 @@ class Desk:
     def seal(self, *last_seqs: int) -> None:
         seal(a_seal(*last_seqs), store=self.store, clock=self.clock, patience=PATIENCE)
 
-    def write(self) -> object:
-        return write_manifests(store=self.store, manifests=self.manifests, feed=self.feed, clock=self.clock)
+    def write(self) -> list[datetime | None]:
+        return [
+            write_when_ready(sealed, store=self.store, manifests=self.manifests, feed=self.feed, clock=self.clock)
+            for sealed in self.store.stale_seals()
+        ]
 
     def curve(self, resolution: int = 0, wanted: StepRange = StepRange(), attempt: int = 0) -> Curve:  # noqa: B008
         key = SeriesKey("loss")
@@ -82,12 +85,12 @@ def test_a_manifest_is_written_as_soon_as_its_last_event_is_here(desk: Desk) -> 
     desk.put(packed(metrics(5)))
     desk.seal(9)
 
-    assert desk.write() == NOON + PATIENCE
+    assert desk.write() == [NOON + PATIENCE]
     assert {} == desk.manifests.written
 
     desk.put(packed(metrics(5, first=5), first_seq=5))
 
-    assert desk.write() is None
+    assert desk.write() == [None]
     (text,) = desk.manifests.written[RUN]
     assert json.loads(text)["is_complete"] is True
     assert is_genuine(json.loads(text))

@@ -86,7 +86,8 @@ def consume(
             listener(None)
             retries = pauses()
             session.serve(stop)
-        except (AMQPError, OSError) as error:
+        except Exception as error:
+            # Whatever a breaking connection raises, unsettled messages are back in the queue: begin anew.
             listener(f"{type(error).__name__}: {error}")
             stop.wait(next(retries))
         finally:

@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Any
 
 import pika
-from pika.exceptions import AMQPError
 
 from mosaic.errors import BrokerUnavailable
 from mosaic.messaging.connection import connection_parameters, declare_once, pauses
@@ -120,7 +119,8 @@ class Publisher:
                 declare_once(self._parameters, self._topology)
                 link.run()
                 fault = link.fault
-            except (AMQPError, OSError) as error:
+            except Exception as error:
+                # Whatever a breaking connection raises, nothing unconfirmed is taken for sent: begin anew.
                 fault = f"{type(error).__name__}: {error}"
             if link.was_open:
                 retries = pauses()

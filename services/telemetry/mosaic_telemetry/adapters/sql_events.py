@@ -36,14 +36,14 @@ class SqlEvents:
 
     def __init__(self, engine: Engine) -> None:
         """Bring the schema up to date."""
-        self._engine = engine
+        self.engine = engine
         self._reader = engine.execution_options(read_only=True)
         migrate(engine, _MIGRATIONS)
 
     @contextmanager
     def writing(self, streams: Collection[StreamId]) -> Iterator[EventWriter]:
         """Open a transaction over *streams*."""
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             writer = SqlWriter(connection, streams)
             yield writer
             writer.flush()
@@ -154,7 +154,7 @@ class SqlEvents:
         """Keep the seal of a run; a second one replaces the first unless it knows fewer attempts."""
         c = tables.seals.c
         values: rows.Row = {"seal": seal.to_json().decode(), "due_at": due_at.timestamp()}
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             known = self._seal_row(connection, seal.run_id)
             if known is None:
                 fresh = {"revision": 0, "written_revision": -1, "manifest_json": "", "digest": "", "path": ""}
@@ -184,7 +184,7 @@ class SqlEvents:
             "digest": digest,
             "path": path,
         }
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             connection.execute(update(tables.seals).where(newer).values(values))
 
     def fault(self) -> str | None:

@@ -118,3 +118,7 @@ seals = Table(
     Column("digest", String(80), nullable=False),
     Column("path", Text, nullable=False),
 )
+
+#: The few seals that wait for a manifest, among those of all runs there ever were.
+_is_stale = seals.c.written_revision < seals.c.revision
+stale_seals = Index("telemetry_stale_seals", seals.c.run_id, postgresql_where=_is_stale, sqlite_where=_is_stale)

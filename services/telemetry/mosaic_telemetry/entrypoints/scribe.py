@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+from datetime import datetime, timedelta
 
 import structlog
 
 from mosaic.errors import Unavailable
 from mosaic_telemetry.bootstrap import Parts
-from mosaic_telemetry.handlers.finish import write_manifests
+from mosaic_telemetry.handlers.finish import write_when_ready
+from mosaic_telemetry.ports import SealRecord
 
 log = structlog.get_logger(__name__)
 
 #: Another replica may have sealed a run and died; this often we look without being told.
 _LOOK_ANYWAY_S = 15.0
+_RETRY_S = 1.0
 #: Late events come in bursts: one manifest for each burst is enough.
 _GATHER_S = 0.05
 
@@ -55,10 +58,22 @@ class Scribe:
         """Write what can be written; return how long nothing will be due."""
         parts = self._parts
         try:
-            due_at = write_manifests(store=parts.store, manifests=parts.manifests, feed=parts.feed, clock=parts.clock)
-        except (Unavailable, OSError) as error:
+            waits = [self._write_one(sealed) for sealed in parts.store.stale_seals()]
+        except Unavailable as error:
             log.warning("manifests wait", reason=str(error))
-            return 1.0
-        if due_at is None:
-            return _LOOK_ANYWAY_S
-        return min(_LOOK_ANYWAY_S, max(0.0, (due_at - parts.clock()).total_seconds()))
+            return _RETRY_S
+        dues = [(due_at - parts.clock()).total_seconds() for due_at in waits if due_at is not None]
+        return max(0.0, min(dues, default=_LOOK_ANYWAY_S))
+
+    def _write_one(self, sealed: SealRecord) -> datetime | None:
+        parts = self._parts
+        try:
+            return write_when_ready(
+                sealed, store=parts.store, manifests=parts.manifests, feed=parts.feed, clock=parts.clock
+            )
+        except Unavailable:
+            raise
+        except Exception:
+            # One run whose manifest cannot be written must not keep all others from theirs.
+            log.exception("manifest waits", run_id=sealed.seal.run_id)
+            return parts.clock() + timedelta(seconds=_LOOK_ANYWAY_S)

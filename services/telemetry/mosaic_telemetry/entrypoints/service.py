@@ -43,7 +43,8 @@ class TelemetryService:
 
     def __init__(self, settings: Settings, parts: Parts, metrics: Metrics) -> None:
         self._settings = settings
-        self._parts = parts
+        #: What it is made of, for those who host it.
+        self.parts = parts
         self._ending = threading.Event()
         self._metrics = metrics
         self._scribe = Scribe(parts)
@@ -58,7 +59,7 @@ class TelemetryService:
 
     def servicer(self) -> TelemetryApi:
         """Return the gRPC API."""
-        return TelemetryApi(self._parts, self._metrics, self._ending.is_set)
+        return TelemetryApi(self.parts, self._metrics, self._ending.is_set)
 
     def registration(self) -> Registration:
         """Return the gRPC API for a `mosaic.hosting.grpc_server.GrpcServer`."""
@@ -69,7 +70,7 @@ class TelemetryService:
 
     def probes(self) -> dict[str, Probe]:
         """Return what ``/readyz`` asks."""
-        probes: dict[str, Probe] = {"database": self._parts.store.fault}
+        probes: dict[str, Probe] = {"database": self.parts.store.fault}
         if self._settings.broker_url:
             probes["broker"] = lambda: next(iter(list(self._broker_faults.values())), None)
         return probes
@@ -90,14 +91,14 @@ class TelemetryService:
         for thread in self._consumers:
             thread.join()
         self._scribe.stop()
-        self._parts.feed.close()
-        self._parts.engine.dispose()
+        self.parts.feed.close()
+        self.parts.engine.dispose()
 
     def _consume(self, shard: int) -> None:
         consume(
             self._settings.broker_url,
-            self._parts.topology,
-            event_queue(self._parts.topology, shard),
+            self.parts.topology,
+            event_queue(self.parts.topology, shard),
             self.ingest.handle,
             prefetch=self._settings.prefetch,
             stop=self._ending,

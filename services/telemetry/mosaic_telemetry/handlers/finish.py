@@ -23,21 +23,20 @@ def seal(run: RunSealed, *, store: EventStore, clock: Clock, patience: timedelta
     store.put_seal(run, clock() + patience)
 
 
-def write_manifests(*, store: EventStore, manifests: ManifestStore, feed: LiveFeed, clock: Clock) -> datetime | None:
-    """Write every manifest that can be written, and return when the next one must be.
+def write_when_ready(
+    sealed: SealRecord, *, store: EventStore, manifests: ManifestStore, feed: LiveFeed, clock: Clock
+) -> datetime | None:
+    """Write the manifest of a sealed run, or return until when it waits for events.
 
-    A manifest waits for the events it lacks until it is due, then it is written with its gaps named;
-    what comes later still is a reason to write it again. Several replicas may do this at once.
+    After that moment it is written with its gaps named; what comes later still is a reason to write it
+    again. Several replicas may do this at once.
     """
-    waiting: list[datetime] = []
-    for sealed in store.stale_seals():
-        record = record_of(sealed.seal, store)
-        if sealed.due_at <= clock() or is_complete(record):
-            _write(sealed, record, store, manifests)
-            feed.publish({sealed.seal.run_id})
-        else:
-            waiting.append(sealed.due_at)
-    return min(waiting, default=None)
+    record = record_of(sealed.seal, store)
+    if sealed.due_at > clock() and not is_complete(record):
+        return sealed.due_at
+    _write(sealed, record, store, manifests)
+    feed.publish({sealed.seal.run_id})
+    return None
 
 
 def manifest_of(run_id: str, *, store: EventStore) -> SealRecord:

@@ -114,6 +114,14 @@ def upgrade() -> None:
         sa.Column("last_step", sa.Float()),
         sa.PrimaryKeyConstraint("run_id", "attempt"),
     )
+    is_stale = sa.text("written_revision < revision")
+    op.create_index(
+        "telemetry_stale_seals",
+        "telemetry_seals",
+        ["run_id"],
+        postgresql_where=is_stale,
+        sqlite_where=is_stale,
+    )
     if op.get_bind().dialect.name == "postgresql":
         # These bytes are packed already: trying to compress them again is a third of the insert.
         op.execute("ALTER TABLE telemetry_frames ALTER COLUMN body SET STORAGE EXTERNAL")

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mosaic.events.frame import EncodedFrame
+from mosaic.hosting.health import check
+from mosaic.messaging.consumer import Delivery, Verdict
+from mosaic_telemetry.entrypoints.service import TelemetryService, build
+from mosaic_telemetry.handlers.lines import Lines, follow_lines
+from mosaic_telemetry.ports import Position
+from mosaic_telemetry.settings import Settings
+from tests.fakes.telemetry import RUN, a_seal, encoded, metrics, packed
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[TelemetryService]:
+    chosen = Settings(database_url=f"sqlite:///{tmp_path}/e.db", manifest_root=str(tmp_path / "manifests"))
+    service = build(chosen)
+    service.start()
+    yield service
+    service.stop()
+
+
+def wait_until_sealed(service: TelemetryService, run_id: str = RUN) -> list[Lines]:
+    parts = service.parts
+    return list(follow_lines(run_id, Position(0, 0), store=parts.store, feed=parts.feed))
+
+
+def manifest(folder: Path, run_id: str = RUN) -> dict[str, object]:
+    text = (folder / "manifests" / run_id / "manifest.json").read_text(encoding="utf-8")
+    loaded: dict[str, object] = json.loads(text)
+    return loaded
+
+
+def test_in_one_process_frames_and_seal_become_a_manifest(service: TelemetryService, tmp_path: Path) -> None:
+    confirmed = service.ingest.send([encoded(metrics(5)), encoded(metrics(5, first=5), first_seq=5)])
+    service.seal(a_seal(9))
+    wait_until_sealed(service)
+
+    assert [0, 1] == list(confirmed)
+    assert manifest(tmp_path)["is_complete"] is True
+
+
+def test_a_run_whose_manifest_cannot_be_written_does_not_stop_the_others(
+    service: TelemetryService, tmp_path: Path
+) -> None:
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "a-run").write_text("in the way")
+
+    for run_id in ("a-run", "b-run"):
+        service.ingest.send([encoded(metrics(1), run_id=run_id)])
+        service.seal(a_seal(0, run_id=run_id))
+    wait_until_sealed(service, "b-run")
+
+    assert manifest(tmp_path, "b-run")["run_id"] == "b-run"
+
+
+def test_a_frame_from_this_process_that_nobody_can_read_is_not_kept_for_ever(
+    service: TelemetryService,
+) -> None:
+    confirmed = service.ingest.send([EncodedFrame(RUN, 1, 0, 1, b"rubbish"), encoded(metrics(1))])
+
+    assert [0, 1] == list(confirmed)
+    assert service.parts.store.timelines(RUN)[0].heard.count == 1
+
+
+def test_every_message_of_the_broker_gets_its_own_verdict(service: TelemetryService) -> None:
+    bodies = [
+        ({"kind": "frame"}, packed(metrics(2))),
+        ({"kind": "seal"}, b"not a seal"),
+        ({}, b"not a frame"),
+        ({"kind": "seal"}, a_seal(1).to_json()),
+    ]
+
+    answers = service.ingest.handle(
+        [Delivery(tag, "shard.0", headers, body) for tag, (headers, body) in enumerate(bodies)]
+    )
+
+    assert [Verdict.DONE, Verdict.NEVER, Verdict.NEVER, Verdict.DONE] == [one.verdict for one in answers]
+    assert "seal of a run" in answers[1].reason
+    assert "not a frame" in answers[2].reason
+
+
+def test_a_service_without_a_broker_is_ready_when_its_database_answers(service: TelemetryService) -> None:
+    assert {} == check(service.probes())
