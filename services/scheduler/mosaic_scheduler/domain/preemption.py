@@ -112,7 +112,7 @@ class Evictions:
 
     def _on_node(self, node_id: NodeId, victims: list[Victim], run: QueuedRun, demand: Demand) -> Eviction | None:
         space = self._fleet.spaces.get(node_id)
-        if space is None or not could_ever_fit(space, demand):
+        if space is None or not self._may_suffice(space, victims, demand):
             return None
         leaving = self._release_leaving(space)
         chosen = self._fewest(space, victims, run, demand)
@@ -120,6 +120,15 @@ class Evictions:
         if not chosen or not self._is_within_quota(run, demand, space, chosen):
             return None
         return Eviction(space, tuple(chosen))
+
+    def _may_suffice(self, space: NodeSpace, victims: list[Victim], demand: Demand) -> bool:
+        """Rule out cheaply the nodes where not even all victims together would make room for a gang."""
+        if demand.gpus > 1 and not self._fleet.leaving:
+            leases = [self._fleet.holding_of(victim.attempt.run_id).gpus for victim in victims]
+            touched = {gpu_id for gpus in leases for gpu_id, _, _ in gpus}
+            if space.whole_free + len(touched) < demand.gpus:
+                return False
+        return could_ever_fit(space, demand)
 
     def _fewest(self, space: NodeSpace, victims: list[Victim], run: QueuedRun, demand: Demand) -> list[Victim] | None:
         """Let victims go one by one until the run fits, then keep those who need not have gone."""

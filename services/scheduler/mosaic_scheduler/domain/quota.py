@@ -10,6 +10,8 @@ from mosaic_scheduler.domain.amount import CPU, GPU, LABELS, MEMORY, RESOURCES, 
 from mosaic_scheduler.domain.reasons import Reason, ReasonCode
 from mosaic_scheduler.domain.snapshot import Team
 
+_NO_QUOTA: tuple[int | None, ...] = (None, None, None)
+
 
 class Standing(Enum):
     """On whose account a run would start."""
@@ -128,7 +130,7 @@ class Ledger:
 
     def is_within_whole_quota(self, team: TeamName, amount: Amount) -> bool:
         """Tell whether *amount* alone would stay within the quota of *team*."""
-        quotas = self._quotas.get(team, (None, None, None))
+        quotas = self._quotas.get(team, _NO_QUOTA)
         return all(quota is None or extra <= quota for quota, extra in zip(quotas, amount, strict=True))
 
     def is_guaranteed(self, team: TeamName) -> bool:
@@ -138,13 +140,20 @@ class Ledger:
     def why_not_borrow(self, team: TeamName, amount: Amount, *, resumable: bool) -> Reason | None:
         """Say why *team* may not borrow what *amount* exceeds its quota by; None when it may."""
         key = (team, amount, resumable)
-        if key not in self._refusals:
-            self._refusals[key] = self._why_not_borrow(team, amount, resumable)
-        return self._refusals[key]
+        try:
+            return self._refusals[key]
+        except KeyError:
+            refusal = self._refusals[key] = self._why_not_borrow(team, amount, resumable)
+            return refusal
 
     def is_overdrawn(self, team: TeamName, amount: Amount) -> bool:
         """Tell whether *team* already exceeds its quota of something that *amount* is of."""
-        return any(amount[r] and self.overdraft(team, r) for r in RESOURCES)
+        quotas = self._quotas.get(team, _NO_QUOTA)
+        held = self.account(team).held
+        for quota, holds, asked in zip(quotas, held, amount, strict=True):
+            if quota is not None and asked and holds > quota:
+                return True
+        return False
 
     def lent_out(self, team: TeamName, amount: Amount) -> Reason | None:
         """Name who uses idle quota of *team* that *amount* would need; None when nobody does."""
