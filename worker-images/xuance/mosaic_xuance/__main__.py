@@ -1,0 +1,12 @@
+"""Start the worker: ``python -m mosaic_xuance --config FILE``."""
+
+from __future__ import annotations
+
+import sys
+
+from mosaic.worker import run_worker
+from mosaic_xuance.config import XuanCeConfig
+from mosaic_xuance.runtime import XuanCeRuntime
+
+if __name__ == "__main__":
+    sys.exit(run_worker(XuanCeConfig, XuanCeRuntime, worker_type="xuance"))

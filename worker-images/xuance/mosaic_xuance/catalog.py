@@ -1,0 +1,108 @@
+"""What the installed XuanCe offers, read from its own config files.
+
+XuanCe ships one YAML file per algorithm and environment (or family of environments); what stands in it are
+the hyper-parameters that the algorithm takes there. Nothing of the library is imported for this.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mosaic.errors import WorkerBroken
+from mosaic_xuance.environments import FAMILIES, Family
+
+#: Settings that the worker itself decides, from its config or from the run directory.
+RESERVED = frozenset(
+    {
+        *("dl_toolbox", "project_name", "logger", "wandb_user_name", "render", "render_mode", "fps", "device"),
+        *("distributed_training", "master_port", "env_name", "env_id", "env_seed", "seed", "parallels", "runner"),
+        *("running_steps", "eval_interval", "test_episode", "log_dir", "model_dir", "clip_type"),
+    }
+)
+#: Algorithms without anything to train, or that train from recorded data instead of an environment.
+_NOT_TRAINABLE = frozenset({"random", "td3bc"})
+_LINE = re.compile(r"(\w+):[^#]*#\s*(.*\S)")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """XuanCe's own settings for one algorithm on one environment or family."""
+
+    algo: str
+    family: Family
+    #: None when it serves the whole family.
+    env_id: str | None
+    path: Path
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting the algorithm takes there, with its default."""
+        return _read(_configs() / "basic.yaml") | _read(self.path)
+
+    @property
+    def hyper_parameters(self) -> dict[str, Any]:
+        """The settings that are a user's to change."""
+        return {name: value for name, value in self.settings.items() if name not in RESERVED}
+
+    def serves(self, env_id: str) -> bool:
+        """Tell whether *env_id* can be trained with these settings."""
+        return env_id == self.env_id if self.env_id else self.family.has(env_id)
+
+
+@cache
+def recipes() -> tuple[Recipe, ...]:
+    """Return everything that can be trained here, by algorithm; settings of one id before those of a family."""
+    found = [_recipe(path) for path in sorted(_configs().glob("*/*.yaml")) + sorted(_configs().glob("*/*/*.yaml"))]
+    kept = [recipe for recipe in found if recipe is not None]
+    return tuple(sorted(kept, key=lambda recipe: (recipe.algo, recipe.env_id is None, str(recipe.path))))
+
+
+def algorithms() -> list[str]:
+    """Return the names of all algorithms, as XuanCe names its folders."""
+    return sorted({recipe.algo for recipe in recipes()})
+
+
+def find_recipe(algo: str, env_id: str) -> Recipe | None:
+    """Return the settings of *algo* on *env_id*, or None when XuanCe has none."""
+    return next((recipe for recipe in recipes() if recipe.algo == algo and recipe.serves(env_id)), None)
+
+
+@cache
+def help_texts() -> dict[str, str]:
+    """Return what XuanCe's authors say about each setting in the comments of their files."""
+    texts: dict[str, str] = {}
+    for path in [_configs() / "basic.yaml", *(recipe.path for recipe in recipes())]:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if match := _LINE.match(line):
+                texts.setdefault(match[1], match[2])
+    return texts
+
+
+@cache
+def _configs() -> Path:
+    spec = find_spec("xuance")
+    if spec is None or not spec.origin:
+        raise WorkerBroken("xuance", "the library is not installed in this environment")
+    return Path(spec.origin).parent / "configs"
+
+
+def _recipe(path: Path) -> Recipe | None:
+    algo, *rest = path.relative_to(_configs()).with_suffix("").parts
+    family = FAMILIES.get(rest[0])
+    if family is None or algo in _NOT_TRAINABLE:
+        return None
+    return Recipe(algo, family, rest[1] if len(rest) > 1 else None, path)
+
+
+@cache
+def _read(path: Path) -> dict[str, Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    settings: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    return settings

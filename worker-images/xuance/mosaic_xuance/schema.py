@@ -1,0 +1,103 @@
+"""The JSON Schema of the config: which algorithm can train what, and with which hyper-parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from mosaic.worker.schema import config_schema
+from mosaic_xuance.catalog import Recipe, algorithms, help_texts, recipes
+
+Schema = dict[str, Any]
+
+#: Settings that count something, so that half of one makes no sense.
+_COUNTS = re.compile(
+    r"(n|N|num)_.*|.*(_size|_steps?|_epochs|_minibatch|_frequency|_interval|_layers|_dim|_num|_length|_atoms)|batch_.*"
+)
+_LIMITS: tuple[tuple[str, Schema], ...] = (
+    (r"gamma|gae_lambda|tau|dropout|(start|end)_greedy", {"minimum": 0, "maximum": 1}),
+    (r"learning_rate.*", {"exclusiveMinimum": 0, "maximum": 10}),
+    (r"buffer_size|batch_size|horizon_size|n_epochs|n_minibatch|.*_frequency|decay_step_greedy", {"minimum": 1}),
+)
+
+
+def build_schema(config_class: type) -> Schema:
+    """Return the schema of *config_class*, with what the installed XuanCe can do filled in.
+
+    The whole of what is known about a hyper-parameter stands once under ``algo_params``; one branch per
+    algorithm says which of them and which environments it takes.
+    """
+    schema = config_schema(config_class)
+    fields = schema["properties"]
+    fields["algo"]["enum"] = algorithms()
+    fields["env_id"]["examples"] = sorted({recipe.env_id for recipe in recipes() if recipe.env_id})
+    fields["algo_params"]["properties"] = _parameters()
+    defaults = {name: fields[name]["default"] for name in ("algo", "env_id")}
+    return schema | {"anyOf": [*(_branch(algo, defaults) for algo in algorithms()), _unknown_algo()]}
+
+
+def _branch(algo: str, defaults: Schema) -> Schema:
+    own = [recipe for recipe in recipes() if recipe.algo == algo]
+    names = sorted({name for recipe in own for name in recipe.hyper_parameters})
+    params = {"properties": {name: {} for name in names}, "additionalProperties": False}
+    fields = {"algo": {"const": algo}, "env_id": _env_ids(own), "algo_params": params}
+    # A field that is left out has its default, which may be of another branch.
+    given = ["algo"] if algo != defaults["algo"] else []
+    given += ["env_id"] if not any(recipe.serves(defaults["env_id"]) for recipe in own) else []
+    return {"properties": fields} | ({"required": given} if given else {})
+
+
+def _unknown_algo() -> Schema:
+    """Return the branch of names that are no algorithm: what is wrong with them is said by the field itself."""
+    names = "|".join(re.escape(algo) for algo in algorithms())
+    return {"properties": {"algo": {"pattern": f"^(?!({names})$)"}}, "required": ["algo"]}
+
+
+def _env_ids(own: Iterable[Recipe]) -> Schema:
+    named = {recipe.env_id for recipe in own if recipe.env_id}
+    families = [recipe.family for recipe in own if recipe.env_id is None]
+    named |= {member for family in families for member in family.members}
+    patterns = [{"pattern": f"^{family.pattern}$"} for family in families if family.pattern]
+    choices: list[Schema] = [{"enum": sorted(named)}] if named else []
+    return {"anyOf": [*choices, *patterns]}
+
+
+@cache
+def _parameters() -> Schema:
+    defaults: dict[str, list[Any]] = {}
+    for recipe in recipes():
+        for name, value in recipe.hyper_parameters.items():
+            defaults.setdefault(name, []).append(value)
+    return {name: _parameter(name, values) for name, values in sorted(defaults.items())}
+
+
+def _parameter(name: str, defaults: list[Any]) -> Schema:
+    schema: Schema = {"type": _types(name, defaults)}
+    for pattern, limits in _LIMITS:
+        if re.fullmatch(pattern, name) and schema["type"][0] in ("integer", "number"):
+            schema |= limits
+    if text := help_texts().get(name):
+        schema["description"] = text
+    return schema if schema["type"] else {key: value for key, value in schema.items() if key != "type"}
+
+
+def _types(name: str, defaults: Iterable[Any]) -> list[str]:
+    """Say which types a setting takes, from every default it has anywhere in XuanCe."""
+    found: list[str] = []
+    for value in defaults:
+        kind = _type(name, value)
+        if kind and kind not in found:
+            found.append(kind)
+    if found and any(value is None for value in defaults):
+        found.append("null")
+    return [kind for kind in found if kind != "integer"] if "number" in found else found
+
+
+def _type(name: str, value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float)):
+        return "integer" if isinstance(value, int) and _COUNTS.fullmatch(name) else "number"
+    return {str: "string", list: "array", dict: "object"}.get(type(value))
