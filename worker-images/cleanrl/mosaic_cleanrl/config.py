@@ -1,0 +1,99 @@
+"""The settings of one run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal
+
+from mosaic.errors import BadInput
+from mosaic.worker import config_schema, validate_config
+
+_LAUNCHER_IDS = frozenset({"worker_id", "agent_id"})
+
+
+def _setting(default: Any, help_text: str, **limits: float) -> Any:
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata={"help": help_text})
+    return field(default=default, metadata={"help": help_text, **limits})
+
+
+@dataclass(frozen=True)
+class CleanRLConfig:
+    """What a user may set; every fault is reported before anything starts."""
+
+    run_id: str = field(metadata={"help": "Name of the run, given by the fleet"})
+    seed: int | None = _setting(1, "Everything random follows from it; null draws a new one", minimum=0)
+    algo: str = _setting("ppo", "The CleanRL script to run")
+    env_id: str | None = _setting(None, "What to learn; null = what the script itself would take")
+    total_steps: int = _setting(100_000, "Steps in the environment, all parallel ones together", minimum=1)
+    num_envs: int | None = _setting(
+        None, "Environments played in turn, for scripts that have --num-envs; null = the script's own", minimum=1
+    )
+    cuda: bool = _setting(True, "Use a GPU where there is one; always told to CleanRL, either way")
+    algo_params: dict[str, Any] = _setting({}, "Hyper-parameters of the script, by its own names")
+    capture_video: bool = _setting(False, "Record videos of the first environment under videos/")
+    checkpoint_every: int = _setting(25_000, "Steps between two checkpoints", minimum=1)
+    replay_limit_mb: int = _setting(
+        512, "A replay buffer up to this size goes into checkpoints; a larger one is refilled after resume", minimum=0
+    )
+    eval_episodes: int = _setting(0, "Episodes played with the final policy; 0 = none", minimum=0, maximum=10_000)
+    mode: Literal["train", "policy_eval"] = _setting("train", "Learn, or only play the policy in policy_path")
+    policy_path: str | None = _setting(None, "A checkpoint of this worker, for policy_eval and --interactive")
+    tensorboard_dir: str = _setting("tensorboard", "Where event files go, relative to the run directory")
+    track_wandb: bool = _setting(False, "Also send the curves to Weights & Biases")
+    wandb_mode: Literal["online", "offline"] = _setting("online", "offline only writes files, for `wandb sync` later")
+    wandb_project: str = _setting("mosaic", "Project of W&B")
+    wandb_entity: str | None = _setting(None, "User or team of W&B; null = that of the key")
+    wandb_run_name: str | None = _setting(None, "Name shown by W&B; null = the run's id")
+    wandb_group: str | None = _setting(None, "Group of W&B")
+    wandb_tags: list[str] = field(default_factory=list, metadata={"help": "Tags of W&B"})
+    notes: str = _setting("", "Anything you want to remember about this run")
+    extras: dict[str, Any] = _setting({}, "More of the above in one place, as the desktop application writes it")
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming all of it at once."""
+        faults = [*validate_config(config_schema(type(self)), asdict(self)), *self._mode_faults()]
+        if not faults:
+            faults = self._script_faults()
+        if faults:
+            raise ValueError("; ".join(faults))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> CleanRLConfig:
+        """Build the settings from what `to_dict` returned; other fields are refused.
+
+        The entries of ``extras`` become settings, or arguments of the script.
+        """
+        told = {name: value for name, value in data.items() if name not in _LAUNCHER_IDS}
+        extras = dict(told.pop("extras", {}))
+        known = {one.name for one in fields(cls)}
+        ours = {name: extras.pop(name) for name in list(extras) if name in known}
+        parameters = {**extras, **ours.pop("algo_params", {}), **told.pop("algo_params", {})}
+        return cls(**{**ours, **told}, algo_params=parameters)
+
+    def with_seed(self, seed: int) -> CleanRLConfig:
+        """Return the same settings with another seed."""
+        return replace(self, seed=seed)
+
+    def _mode_faults(self) -> list[str]:
+        if self.mode == "policy_eval" and not self.policy_path:
+            return ["policy_path: is required for mode policy_eval"]
+        return []
+
+    def _script_faults(self) -> list[str]:
+        """Ask the installed script; imported late, so that reading the settings' schema needs no CleanRL."""
+        from mosaic_cleanrl.schema import parameters_schema
+        from mosaic_cleanrl.scripts import find_script
+
+        try:
+            script = find_script(self.algo)
+        except BadInput as refused:
+            return [f"{refused.source}: {fault}" for fault in refused.faults]
+        faults = validate_config({"properties": {"algo_params": parameters_schema(script)}}, asdict(self))
+        if self.num_envs is not None and "num_envs" not in script.parameters:
+            faults.append(f"num_envs: {script.name} plays one environment and has no --num-envs")
+        return faults

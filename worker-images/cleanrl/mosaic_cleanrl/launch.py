@@ -1,0 +1,100 @@
+"""Running a script of CleanRL, unmodified and exactly once, with eyes on it.
+
+The script runs in this process under the name ``__main__``, as ``python -m cleanrl.NAME`` would run it.
+Before that, what it is about to import is prepared: environments are watched, the TensorBoard writer also
+tells the fleet, and the word ``range`` of its main loop yields through `MainLoop`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import runpy
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from mosaic.errors import MosaicError
+from mosaic_cleanrl.scripts import Script
+from mosaic_cleanrl.training import Training
+
+#: Called with the script's globals and the numbers its main loop will run over; yields them.
+MainLoop = Callable[[dict[str, Any], range], Iterator[int]]
+
+
+class ScriptLeft(MosaicError):
+    """The script ended the process itself."""
+
+    code = "script_left"
+
+    def __init__(self, name: str, code: object) -> None:
+        super().__init__(f"{name} left with {code!r}; its last words are in the log")
+
+
+def run_script(training: Training, arguments: Sequence[str], *, main_loop: MainLoop, tensorboard_dir: Path) -> None:
+    """Run the script of *training* to its end.
+
+    Raises:
+        TrainingStopped: the run was asked to end.
+        ScriptLeft: the script called ``sys.exit`` with a fault.
+        Exception: whatever the script raised.
+
+    """
+    script = training.script
+    _use_threads_of_lease()
+    prepare(training, tensorboard_dir)
+    argv, sys.argv = sys.argv, [str(script.path), *arguments]
+    try:
+        runpy.run_module(script.module, _globals(script, main_loop), run_name="__main__", alter_sys=True)
+    except SystemExit as left:
+        if left.code not in (None, 0):
+            raise ScriptLeft(script.name, left.code) from left
+    finally:
+        sys.argv = argv
+
+
+def prepare(training: Training, tensorboard_dir: Path) -> None:
+    """Make ready what the script will import."""
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
+    from mosaic_cleanrl.environments import hook_environments
+    from mosaic_cleanrl.writer import hook_writer
+
+    hook_environments(training)
+    hook_writer(training, tensorboard_dir)
+    if training.script.api == "gym" and "stable_baselines3" in training.script.path.read_text(encoding="utf-8"):
+        _let_buffers_take_old_spaces()
+
+
+def _globals(script: Script, main_loop: MainLoop) -> dict[str, Any]:
+    def range_of_script(*bounds: int) -> Any:
+        caller = sys._getframe(1)
+        if caller.f_lineno != script.loop_line or caller.f_globals.get("range") is not range_of_script:
+            return builtins.range(*bounds)
+        # The one call that was waited for: from here on the script has Python's own word again.
+        del caller.f_globals["range"]
+        return main_loop(caller.f_globals, builtins.range(*bounds))
+
+    return {"range": range_of_script}
+
+
+def _let_buffers_take_old_spaces() -> None:
+    """Let the replay buffer, written for gymnasium, take gym's spaces from scripts that still use gym."""
+    from stable_baselines3.common import buffers
+
+    from mosaic_cleanrl.environments import to_gymnasium
+
+    class ReplayBuffer(buffers.ReplayBuffer):
+        def __init__(self, size: int, observation_space: Any, action_space: Any, *rest: Any, **options: Any) -> None:
+            super().__init__(size, to_gymnasium(observation_space), to_gymnasium(action_space), *rest, **options)
+
+    buffers.ReplayBuffer = ReplayBuffer  # type: ignore[misc]
+
+
+def _use_threads_of_lease() -> None:
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    if threads.isdigit() and int(threads) > 0:
+        import torch
+
+        torch.set_num_threads(int(threads))

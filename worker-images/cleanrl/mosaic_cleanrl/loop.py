@@ -1,0 +1,137 @@
+"""The main loop of a script as the worker sees it: where a run is saved, resumed, paused and stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mosaic.errors import BadInput
+from mosaic_cleanrl import checkpoint as checkpoints
+from mosaic_cleanrl.checkpoint import Checkpoint
+from mosaic_cleanrl.state import give_back, lasting_arrays, take_learned, take_progress
+from mosaic_cleanrl.training import Training
+
+
+class MainLoop:
+    """Yields the numbers of a script's main loop and saves the run between two of them."""
+
+    def __init__(
+        self,
+        training: Training,
+        *,
+        checkpoint_dir: Path,
+        checkpoint_every: int,
+        replay_limit_mb: int,
+        resume_from: Checkpoint | None = None,
+    ) -> None:
+        self._training = training
+        self._checkpoint_dir = checkpoint_dir
+        self._checkpoint_every = checkpoint_every
+        self._replay_limit_mb = replay_limit_mb
+        self._resume_from = resume_from
+        self._lasting: frozenset[str] = frozenset()
+        #: As of the last boundary: what a rollout changes, and where the run stood.
+        self._progress: Mapping[str, Any] = {}
+        self._place: Mapping[str, Any] = {}
+        self._next_save = 0
+        self._saved_step = -1
+        self.last_saved: Path | None = None
+
+    def __call__(self, scope: dict[str, Any], turns: range) -> Iterator[int]:
+        """Yield what is left of *turns*; the script's *scope* is watched from here on."""
+        training = self._training
+        training.scope = scope
+        self._lasting = lasting_arrays(scope)
+        first = self._resume(scope, turns)
+        self._next_save = self._step(first) + self._checkpoint_every
+        for turn in range(first, turns.stop):
+            if not training.script.loops_over_updates:
+                scope["global_step"] = turn
+            self._boundary(turn)
+            yield turn
+        self._note(turns.stop)
+        self.save()
+        training.is_over = True
+
+    def save(self) -> None:
+        """Write a checkpoint of the last boundary; a disk that does not take it is told and passed over."""
+        if not self._place:
+            self._note(self._training.scope.get("global_step", 0))
+        step = self._place["step"]
+        if step == self._saved_step:
+            return
+        path = self._checkpoint_dir / f"step-{step:010d}.pt"
+        try:
+            digest = checkpoints.save(self._checkpoint(), path)
+        except OSError as error:
+            self._training.emitter.log(
+                f"the checkpoint at step {step} could not be written: {error.strerror or error}; "
+                "the training goes on without it",
+                "error",
+            )
+            return
+        self._saved_step, self.last_saved = step, path
+        facts = {"step": step, "episode": self._place["episodes"], "sha256": digest}
+        self._training.emitter.checkpoint_saved({"checkpoint_path": self._shown(path), **facts})
+
+    def _shown(self, path: Path) -> str:
+        """Return *path* relative to the run directory, where the scripts work, if it lies inside."""
+        return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+    def _boundary(self, turn: int) -> None:
+        # A loop over single steps passes here thousands of times a second: look first, take only when needed.
+        if self._training.script.loops_over_updates:
+            self._note(turn)
+        step = self._step(turn)
+        if step >= self._next_save or self._training.is_asked_to_stop:
+            self._note(turn)
+            if step >= self._next_save:
+                self._next_save = step + self._checkpoint_every
+                self.save()
+        self._training.obey()
+
+    def _step(self, turn: int) -> int:
+        return self._training.step if self._training.script.loops_over_updates else turn
+
+    def _note(self, turn: int) -> None:
+        training, counters = self._training, self._training.counters
+        self._progress = take_progress(training.scope, self._lasting)
+        self._place = {
+            "step": self._step(turn),
+            "next_turn": turn,
+            "elapsed_s": time.time() - training.scope.get("start_time", time.time()),
+            "episodes": counters.episodes,
+            "total_reward": counters.total_reward,
+            "recent_returns": tuple(training.recent_returns),
+        }
+
+    def _checkpoint(self) -> Checkpoint:
+        scope = self._training.scope
+        arguments = vars(scope["args"])
+        return Checkpoint(
+            script=self._training.script.name,
+            env_id=arguments["env_id"],
+            seed=arguments["seed"],
+            arguments=dict(arguments),
+            state={**self._progress, **take_learned(scope, self._replay_limit_mb)},
+            **self._place,
+        )
+
+    def _resume(self, scope: dict[str, Any], turns: range) -> int:
+        kept = self._resume_from
+        if kept is None:
+            return turns.start
+        try:
+            give_back(scope, kept.state)
+        except (KeyError, RuntimeError, ValueError) as error:
+            raise BadInput("the checkpoint", [f"does not fit this script and its settings: {error}"]) from error
+        scope["start_time"] = time.time() - kept.elapsed_s
+        training = self._training
+        training.counters.episodes, training.counters.total_reward = kept.episodes, kept.total_reward
+        training.recent_returns.extend(kept.recent_returns)
+        self._saved_step = kept.step
+        if kept.state["replay"] is None and "rb" in scope:
+            training.emitter.log("the replay buffer was too large for the checkpoint and is filled anew", "warning")
+        return max(turns.start, kept.next_turn)

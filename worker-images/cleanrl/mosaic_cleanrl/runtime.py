@@ -1,0 +1,225 @@
+"""One run: the script trained to its end, or a trained policy played."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mosaic.errors import BadInput
+from mosaic.worker import TelemetryEmitter
+from mosaic.worker.wandb_guard import WandbGuard, WandbSettings
+from mosaic_cleanrl.config import CleanRLConfig
+from mosaic_cleanrl.scripts import find_script
+from mosaic_cleanrl.training import Training, TrainingStopped
+
+#: Rows and summary of an evaluation, in the run directory.
+EVALUATION_FILE = "evaluation.json"
+
+
+class CleanRLRuntime:
+    """Trains with a script of CleanRL; it can be stopped, paused, resumed and evaluated.
+
+    torch and the environments are imported only when they are needed, so that a config is refused and a
+    dry run answered at once.
+    """
+
+    def __init__(
+        self,
+        config: CleanRLConfig,
+        emitter: TelemetryEmitter | None = None,
+        *,
+        dry_run: bool = False,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.config = config
+        self.emitter = emitter or TelemetryEmitter(config.run_id)
+        self.script = find_script(config.algo)
+        self.seed = secrets.randbits(31) if config.seed is None else config.seed
+        self.env_id = config.env_id or str(self.script.parameters["env_id"].default)
+        self.run_dir = Path(environment.get("MOSAIC_RUN_DIR") or ".").resolve()
+        self.checkpoint_dir = Path(environment.get("MOSAIC_CHECKPOINT_DIR") or self.run_dir / "checkpoints").resolve()
+        self._is_dry_run = dry_run
+        self._wandb: WandbGuard | None = None
+        self._resume_path = Path(config.policy_path) if config.policy_path and config.mode == "policy_eval" else None
+        self.training = Training(self.script, self.emitter, mirror=self._mirror)
+
+    def request_stop(self) -> None:
+        """Note that the run should end; called from a signal handler."""
+        self.training.request_stop()
+
+    def request_pause(self, paused: bool) -> None:
+        """Hold before the next step, or go on; called from a signal handler."""
+        self.training.request_pause(paused)
+
+    def resume_from(self, checkpoint: Path) -> None:
+        """Go on from *checkpoint*: weights, optimisers, counters, schedules and generators.
+
+        The environments and a replay buffer within ``replay_limit_mb`` continue as well where they can be
+        saved; then the run goes on to the bit.
+
+        Raises:
+            BadInput: the file cannot be read, or is of another algorithm or environment.
+
+        """
+        from mosaic_cleanrl.checkpoint import faults_of, load
+
+        faults = faults_of(load(checkpoint), script=self.script.name, env_id=self.env_id)
+        if faults:
+            raise BadInput(str(checkpoint), faults)
+        self._resume_path = checkpoint
+
+    def arguments(self) -> list[str]:
+        """Return the command line that the script is given."""
+        config = self.config
+        told = {
+            "env_id": self.env_id,
+            "total_timesteps": config.total_steps,
+            "seed": self.seed,
+            "cuda": config.cuda,
+            "capture_video": config.capture_video,
+            "num_envs": config.num_envs,
+            **config.algo_params,
+        }
+        pairs = (
+            [self.script.parameters[name].option, str(value)]
+            for name, value in told.items()
+            if value is not None and name in self.script.parameters
+        )
+        return [word for pair in pairs for word in pair]
+
+    def command(self) -> str:
+        """Return what would do the same training by hand, without the fleet."""
+        return shlex.join([sys.executable, "-m", self.script.module, *self.arguments()])
+
+    def run(self) -> dict[str, Any]:
+        """Train to the end, or until asked to stop; evaluate if asked to; return a summary."""
+        if self._is_dry_run:
+            self.emitter.log(f"would run: {self.command()}")
+            return {"status": "completed", "mode": "dry-run", "command": self.command()}
+        if self.config.mode == "policy_eval":
+            assert self._resume_path is not None
+            return {"status": "completed", "mode": "policy_eval", **self._evaluated(self._resume_path)}
+        return self._train()
+
+    def evaluate(self, checkpoint: Path, seeds: Sequence[int]) -> Mapping[str, Any]:
+        """Play one episode per seed with the policy in *checkpoint*; report each, return rows and summary."""
+        from mosaic_cleanrl.evaluation import play_episodes
+
+        return play_episodes(checkpoint, seeds, self.emitter, self.run_dir, capture_video=self.config.capture_video)
+
+    def run_interactive(self) -> dict[str, Any]:
+        """Play a trained policy command by command over stdin and stdout."""
+        from mosaic.worker.interactive import serve
+        from mosaic_cleanrl.evaluation import TrainedPolicy
+
+        path = self._resume_path or (Path(self.config.policy_path) if self.config.policy_path else None)
+        if path is None:
+            raise BadInput("policy_path", ["is needed to play: a checkpoint of this worker"])
+        policy = TrainedPolicy(path, self.run_dir, on_episode=lambda _episode: None)
+        return serve(
+            policy.act_once,
+            policy,
+            run_id=self.config.run_id,
+            env_id=policy.env_id,
+            should_stop=lambda: self.training.is_asked_to_stop,
+        )
+
+    def _train(self) -> dict[str, Any]:
+        from mosaic_cleanrl.launch import run_script
+
+        loop = self._main_loop()
+        self._prepare_run_dir()
+        self._wandb = self._start_wandb()
+        try:
+            run_script(self.training, self.arguments(), main_loop=loop, tensorboard_dir=self._tensorboard_dir)
+        except TrainingStopped:
+            if self.training.scope:
+                loop.save()
+            return self._summary("cancelled")
+        finally:
+            if self._wandb is not None:
+                self._wandb.finish()
+        self._refuse_idle_run()
+        evaluation = {}
+        if self.config.eval_episodes and loop.last_saved is not None:
+            evaluation = {"evaluation": self._evaluated(loop.last_saved)}
+        return self._summary("completed") | evaluation
+
+    def _main_loop(self) -> Any:
+        from mosaic_cleanrl.checkpoint import load
+        from mosaic_cleanrl.loop import MainLoop
+
+        kept = load(self._resume_path) if self._resume_path else None
+        if kept is not None:
+            self.seed = kept.seed
+            digest = hashlib.sha256(Path(str(self._resume_path)).read_bytes()).hexdigest()
+            self.emitter.checkpoint_loaded(
+                {"checkpoint_path": str(self._resume_path), "step": kept.step, "sha256": digest}
+            )
+        return MainLoop(
+            self.training,
+            checkpoint_dir=self.checkpoint_dir,
+            checkpoint_every=self.config.checkpoint_every,
+            replay_limit_mb=self.config.replay_limit_mb,
+            resume_from=kept,
+        )
+
+    def _prepare_run_dir(self) -> None:
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        # The scripts write videos below the working directory.
+        os.chdir(self.run_dir)
+
+    @property
+    def _tensorboard_dir(self) -> Path:
+        return self.run_dir / self.config.tensorboard_dir
+
+    def _refuse_idle_run(self) -> None:
+        """Say so when a whole run has learned nothing: its settings never reached an update."""
+        if not self.training.counters.updates_logged:
+            self.emitter.log(
+                f"no loss was logged in {self.training.step} steps: the run was too short to learn "
+                "(see num_steps and learning_starts)",
+                "warning",
+            )
+
+    def _start_wandb(self) -> WandbGuard | None:
+        config = self.config
+        if not config.track_wandb:
+            return None
+        settings = WandbSettings(
+            project=config.wandb_project,
+            mode=config.wandb_mode,
+            entity=config.wandb_entity,
+            name=config.wandb_run_name or config.run_id,
+            group=config.wandb_group,
+            tags=tuple(config.wandb_tags),
+            notes=config.notes or None,
+            config=config.to_dict(),
+        )
+        return WandbGuard(settings, self.run_dir / "wandb", warn=lambda text: self.emitter.log(text, "warning"))
+
+    def _mirror(self, name: str, value: float, step: int) -> None:
+        if self._wandb is not None:
+            self._wandb.log({name: value}, step)
+
+    def _evaluated(self, checkpoint: Path) -> dict[str, Any]:
+        seeds = [self.seed + 1_000_000 + number for number in range(self.config.eval_episodes or 10)]
+        result = dict(self.evaluate(checkpoint, seeds))
+        content = (json.dumps(result, indent=2) + "\n").encode()
+        (self.run_dir / EVALUATION_FILE).write_bytes(content)
+        self.emitter.artifact(
+            EVALUATION_FILE, "evaluation", hashlib.sha256(content).hexdigest(), size_bytes=len(content)
+        )
+        return {name: value for name, value in result.items() if name != "episodes"}
+
+    def _summary(self, status: str) -> dict[str, Any]:
+        path = self._wandb.run_path if self._wandb is not None else None
+        told = {"algo": self.script.name, "env_id": self.env_id, "seed": self.seed}
+        return self.training.summary(status) | told | ({"wandb_run_path": path} if path else {})

@@ -1,0 +1,81 @@
+"""The schema of a run's settings, with the real arguments of every installed script."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mosaic.worker import config_schema
+from mosaic_cleanrl.config import CleanRLConfig
+from mosaic_cleanrl.scripts import ALIASES, Parameter, Script, installed_scripts, usable_names
+
+#: Arguments that have a field of their own, or that the platform decides.
+RESERVED = frozenset(
+    {
+        *("seed", "env_id", "total_timesteps", "cuda", "num_envs", "capture_video", "exp_name"),
+        *("track", "wandb_project_name", "wandb_entity", "upload_model", "hf_entity", "save_model"),
+    }
+)
+
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def published_schema() -> dict[str, Any]:
+    """Return the schema: the fields of `CleanRLConfig`, and per algorithm what ``algo_params`` may hold."""
+    schema = config_schema(CleanRLConfig)
+    names = usable_names()
+    schema["properties"]["algo"]["enum"] = names
+    schema["$defs"] = {name: parameters_schema(_script(name)) for name in names if name not in ALIASES}
+    schema["anyOf"] = [_branch(name) for name in names] + [_unknown_algo(names)]
+    schema["x-algorithms"] = {
+        name: {"action_space": _script(name).action_space, "api": _script(name).api} for name in names
+    }
+    return schema
+
+
+def parameters_schema(script: Script) -> dict[str, Any]:
+    """Return the schema of *script*'s own hyper-parameters."""
+    return {
+        "type": "object",
+        "properties": {
+            name: _parameter_schema(parameter) for name, parameter in script.parameters.items() if name not in RESERVED
+        },
+        "additionalProperties": False,
+    }
+
+
+def _parameter_schema(parameter: Parameter) -> dict[str, Any]:
+    kind = _JSON_TYPES[parameter.kind]
+    nullable = parameter.default is None
+    schema: dict[str, Any] = {
+        "type": [kind, "null"] if nullable else kind,
+        "default": parameter.default,
+        "description": parameter.help,
+    }
+    return schema | _range(parameter)
+
+
+def _range(parameter: Parameter) -> dict[str, Any]:
+    """Return the bounds that hold whatever the algorithm is."""
+    name = parameter.name
+    if parameter.kind is int and re.search(r"size|num_|steps|epochs|minibatches|frequency|atoms", name):
+        return {"minimum": 1}
+    if re.fullmatch(r"gamma|tau|gae_lambda|exploration_fraction|start_e|end_e", name):
+        return {"minimum": 0, "maximum": 1}
+    if name.endswith("learning_rate") or name.endswith("_lr") and parameter.kind is float:
+        return {"exclusiveMinimum": 0}
+    return {}
+
+
+def _script(name: str) -> Script:
+    return installed_scripts()[ALIASES.get(name, name)]
+
+
+def _branch(name: str) -> dict[str, Any]:
+    parameters = {"$ref": f"#/$defs/{ALIASES.get(name, name)}"}
+    return {"properties": {"algo": {"const": name}, "algo_params": parameters}}
+
+
+def _unknown_algo(names: list[str]) -> dict[str, Any]:
+    """Leave a name that no branch knows to the list of names, which says more about it."""
+    return {"properties": {"algo": {"pattern": f"^(?!({'|'.join(names)})$)"}}, "required": ["algo"]}

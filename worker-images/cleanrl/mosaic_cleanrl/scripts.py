@@ -1,0 +1,190 @@
+"""What the installed CleanRL offers, read from the source of its scripts without running them.
+
+Every script has the same anatomy: a ``parse_args`` full of ``add_argument`` calls, and a main block at the
+left margin whose one long ``for ... in range(...)`` loop is the training.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from mosaic.errors import BadInput, did_you_mean
+
+#: Short names that people use for the script that is meant.
+ALIASES: Mapping[str, str] = {
+    "sac": "sac_continuous_action",
+    "td3": "td3_continuous_action",
+    "ddpg": "ddpg_continuous_action",
+    "ppo_continuous": "ppo_continuous_action",
+    "rpo": "rpo_continuous_action",
+}
+
+_TYPES = {"str": str, "int": int, "float": float}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One command-line argument of a script."""
+
+    #: As Python spells it, with underscores.
+    name: str
+    kind: type
+    default: Any
+    help: str
+
+    @property
+    def option(self) -> str:
+        """The argument as the command line spells it."""
+        return "--" + self.name.replace("_", "-")
+
+
+@dataclass(frozen=True)
+class Script:
+    """One algorithm of the installed release."""
+
+    name: str
+    path: Path
+    parameters: Mapping[str, Parameter]
+    #: Where the loop over the training begins; the seam at which a run is watched, saved and resumed.
+    loop_line: int
+    #: Whether one turn of that loop plays many steps and then learns, instead of playing one.
+    loops_over_updates: bool
+    #: ``gym`` or ``gymnasium``: the release is half migrated.
+    api: str
+    #: ``discrete`` or ``continuous``; empty when the script does not insist.
+    action_space: str
+    #: Top-level modules it imports that are not installed here.
+    missing_modules: tuple[str, ...]
+    has_joint_critic_loss: bool
+
+    @property
+    def module(self) -> str:
+        """The name to run it by."""
+        return f"cleanrl.{self.name}"
+
+
+@cache
+def installed_scripts() -> Mapping[str, Script]:
+    """Return every script of the installed release by name, also those that lack a module to run."""
+    return {path.stem: read_script(path) for path in sorted(_package_dir().glob("*.py")) if path.stem != "__init__"}
+
+
+def usable_names() -> list[str]:
+    """Return what may be chosen as algorithm: scripts that can run here, and short names for them."""
+    usable = [name for name, script in installed_scripts().items() if not script.missing_modules]
+    return sorted([*usable, *(alias for alias, name in ALIASES.items() if name in usable)])
+
+
+def find_script(algo: str) -> Script:
+    """Return the script that *algo* names.
+
+    Raises:
+        BadInput: there is none, or it needs a library that is not in this environment.
+
+    """
+    name = ALIASES.get(algo, algo)
+    script = installed_scripts().get(name)
+    if script is None:
+        raise BadInput("algo", [f"CleanRL has no script {algo!r}{did_you_mean(algo, usable_names())}"])
+    if script.missing_modules:
+        lacking = ", ".join(script.missing_modules)
+        raise BadInput("algo", [f"{name} needs {lacking}, which this environment does not have"])
+    return script
+
+
+def read_script(path: Path) -> Script:
+    """Describe the script at *path* from its source alone."""
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    main_block = _main_block(tree)
+    loop = _training_loop(main_block)
+    return Script(
+        name=path.stem,
+        path=path,
+        parameters={parameter.name: parameter for parameter in _parameters(tree)},
+        loop_line=loop.lineno if loop else 0,
+        loops_over_updates=bool(loop) and "global_step" not in ast.dump(loop.target),
+        api="gym" if _imports(tree) & {"gym"} else "gymnasium",
+        action_space=_action_space(main_block),
+        missing_modules=tuple(sorted(name for name in _imports(tree) if find_spec(name) is None)),
+        has_joint_critic_loss='"losses/qf_loss"' in source,
+    )
+
+
+def _package_dir() -> Path:
+    spec = find_spec("cleanrl")
+    if spec is None or not spec.submodule_search_locations:
+        raise BadInput("cleanrl", ["is not installed in this environment; run: mosaic workers install cleanrl"])
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _parameters(tree: ast.Module) -> Iterator[Parameter]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+            yield _parameter(node)
+
+
+def _parameter(call: ast.Call) -> Parameter:
+    option = ast.literal_eval(call.args[0])
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    kind = given.get("type")
+    return Parameter(
+        name=option.lstrip("-").replace("-", "_"),
+        # The only lambdas in the scripts turn "true" and "false" into booleans.
+        kind=_TYPES.get(kind.id, str) if isinstance(kind, ast.Name) else bool,
+        default=_literal(given.get("default")),
+        help=str(_literal(given.get("help")) or ""),
+    )
+
+
+def _literal(node: ast.expr | None) -> Any:
+    """Return the value of a literal; None for what only running the script would tell."""
+    if node is None:
+        return None
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def _main_block(tree: ast.Module) -> list[ast.stmt]:
+    for node in tree.body:
+        if isinstance(node, ast.If) and "__main__" in ast.dump(node.test):
+            return node.body
+    return []
+
+
+def _training_loop(main_block: list[ast.stmt]) -> ast.For | None:
+    """Return the last loop at the margin of the main block.
+
+    Loops before it warm something up; after it comes only the farewell.
+    """
+    loops = [node for node in main_block if isinstance(node, ast.For) and _is_range(node.iter)]
+    return loops[-1] if loops else None
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+
+
+def _action_space(main_block: list[ast.stmt]) -> str:
+    for node in main_block:
+        if isinstance(node, ast.Assert) and "action_space" in ast.dump(node.test):
+            return "discrete" if "'Discrete'" in ast.dump(node.test) else "continuous"
+    return ""
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.partition(".")[0])
+    return names

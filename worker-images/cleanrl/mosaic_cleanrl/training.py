@@ -1,0 +1,192 @@
+"""What one training run knows while the script has the word, and what it may be asked to do.
+
+`Training` is the single thing that the hooks talk to: environments tell it their steps and episodes, the
+writer its scalars, the script's main loop its boundaries. It tells the fleet, and it is where a wish to
+stop or to pause takes effect.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from mosaic.errors import MosaicError
+from mosaic.worker import TelemetryEmitter
+from mosaic_cleanrl.scripts import Script
+
+#: Episodes in the running mean of returns.
+RECENT = 20
+_PAUSE_LOOK_S = 0.05
+
+#: CleanRL's names in the vocabulary that all workers share.
+METRIC_NAMES: Mapping[str, str] = {
+    "charts/learning_rate": "learning_rate",
+    "charts/SPS": "steps_per_s",
+    "charts/epsilon": "epsilon",
+    "losses/value_loss": "loss/value",
+    "losses/policy_loss": "loss/policy",
+    "losses/entropy": "entropy",
+    "losses/approx_kl": "approx_kl",
+    "losses/clipfrac": "clip_fraction",
+    "losses/explained_variance": "explained_variance",
+    "losses/td_loss": "loss/q",
+    "losses/loss": "loss/q",
+    "losses/qf_loss": "loss/critic",
+    "losses/actor_loss": "loss/actor",
+    "losses/alpha_loss": "loss/alpha",
+}
+#: Told as episodes, with more detail than the script logs.
+_EPISODE_TAGS = frozenset({"charts/episodic_return", "charts/episodic_length"})
+
+
+class TrainingStopped(BaseException):
+    """The run was asked to end; not an Exception, so that no script swallows it."""
+
+
+class TrainingDiverged(MosaicError):
+    """A loss is no longer a number."""
+
+    code = "training_diverged"
+
+    def __init__(self, tag: str, value: float, step: int) -> None:
+        super().__init__(
+            f"{tag} became {value} at step {step}: the training has diverged. Try a smaller learning rate, "
+            "or look for rewards or observations that grow without bound"
+        )
+
+
+class EnvironmentFailed(MosaicError):
+    """The environment raised while it was played."""
+
+    code = "environment_failed"
+
+    def __init__(self, env_id: str, verb: str, step: int, error: Exception) -> None:
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        super().__init__(f"the environment {env_id} raised in {verb}() at step {step}: {what}")
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One finished episode as the bare environment saw it, before any scaling of rewards."""
+
+    episode_return: float
+    length: int
+    terminated: bool
+    truncated: bool
+
+
+@dataclass
+class Counters:
+    """How far a run has come; a checkpoint holds them."""
+
+    episodes: int = 0
+    total_reward: float = 0.0
+    updates_logged: int = 0
+
+
+class Training:
+    """One run of one script."""
+
+    def __init__(self, script: Script, emitter: TelemetryEmitter, *, mirror: Callable[[str, float, int], None]) -> None:
+        """Tell *emitter* what happens, and every scalar to *mirror* as well."""
+        self.script = script
+        self.emitter = emitter
+        self.counters = Counters()
+        self.recent_returns: deque[float] = deque(maxlen=RECENT)
+        #: The script's own global variables, once its main loop has begun.
+        self.scope: dict[str, Any] = {}
+        self.is_over = False
+        self._mirror = mirror
+        self._stop_requested = False
+        self._paused = False
+        self._heard_episodes = False
+
+    @property
+    def step(self) -> int:
+        """Where the script stands, in steps of all its environments together."""
+        return int(self.scope.get("global_step", 0))
+
+    @property
+    def is_asked_to_stop(self) -> bool:
+        """Tell whether the run should end at the next boundary."""
+        return self._stop_requested
+
+    def request_stop(self) -> None:
+        """Note that the run should end; safe in a signal handler."""
+        self._stop_requested = True
+
+    def request_pause(self, paused: bool) -> None:
+        """Note that the run should hold, or go on; safe in a signal handler."""
+        self._paused = paused
+
+    def obey(self) -> None:
+        """Hold while paused; end the run if that was asked.
+
+        Raises:
+            TrainingStopped: it should end here.
+
+        """
+        while self._paused and not self._stop_requested:
+            time.sleep(_PAUSE_LOOK_S)
+        if self._stop_requested:
+            raise TrainingStopped
+
+    def episode_ended(self, episode: Episode) -> None:
+        """Tell of one episode of the training."""
+        if self.is_over:
+            return
+        self._heard_episodes = True
+        step, index = self.step, self.counters.episodes
+        self.counters.episodes += 1
+        self.counters.total_reward += episode.episode_return
+        self.recent_returns.append(episode.episode_return)
+        self.emitter.episode(
+            index,
+            episode.episode_return,
+            episode.length,
+            step=step,
+            terminated=episode.terminated,
+            truncated=episode.truncated,
+        )
+        self._tell("episode_return_mean", fmean(self.recent_returns), step)
+
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """Tell of one value that the script logs.
+
+        Raises:
+            TrainingDiverged: it is a loss, and not a number.
+
+        """
+        if tag in _EPISODE_TAGS and self._heard_episodes:
+            return
+        if "loss" in tag.rpartition("/")[2]:
+            self.counters.updates_logged += 1
+            if not math.isfinite(value):
+                raise TrainingDiverged(tag, value, step)
+        self._tell(self.metric_name(tag), value, step)
+
+    def metric_name(self, tag: str) -> str:
+        """Return the shared name of a scalar, or its own under ``cleanrl/``."""
+        if tag == "losses/qf1_loss" and not self.script.has_joint_critic_loss:
+            return "loss/critic"
+        return METRIC_NAMES.get(tag) or f"cleanrl/{tag.rpartition('/')[2]}"
+
+    def summary(self, status: str) -> dict[str, Any]:
+        """Return what the run came to."""
+        recent = self.recent_returns
+        return {
+            "status": status,
+            "steps": self.step,
+            "episodes": self.counters.episodes,
+            "total_reward": self.counters.total_reward,
+            "metrics": {"episode_return_mean": fmean(recent)} if recent else {},
+        }
+
+    def _tell(self, name: str, value: float, step: int) -> None:
+        self.emitter.metric(name, value, step)
+        self._mirror(name, value, step)
