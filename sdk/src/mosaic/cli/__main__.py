@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mosaic.cli import fleet, follow, reading, runs, submit, workers
+from mosaic.cli import envs, fleet, follow, reading, runs, submit, workers
 from mosaic.errors import MosaicError
 
 _HELP = """Run reinforcement-learning training on a shared fleet.
@@ -42,6 +42,7 @@ app.command("metrics", rich_help_panel="Results")(reading.metrics)
 app.command("events", rich_help_panel="Results")(reading.events)
 app.command("manifest", rich_help_panel="Results")(reading.manifest)
 app.command("export", rich_help_panel="Results")(reading.export)
+app.command("envs", rich_help_panel="Workers and machines")(envs.envs)
 app.command("fleet", rich_help_panel="Workers and machines")(fleet.fleet)
 app.command("drain", rich_help_panel="Workers and machines")(fleet.drain)
 app.command("teams", rich_help_panel="Workers and machines")(fleet.teams)

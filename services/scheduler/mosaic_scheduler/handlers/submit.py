@@ -11,6 +11,7 @@ from datetime import datetime
 from mosaic.errors import BadInput, Refused, did_you_mean
 from mosaic.ids import RunId, TeamName, WorkerName, is_id, new_run_id
 from mosaic.lifecycle import RunState
+from mosaic.worker import environments
 from mosaic.worker.validation import validate_config
 from mosaic_scheduler.domain.entries import HistoryEntry, RunEntry, RunSpec
 from mosaic_scheduler.domain.run import Requirements
@@ -184,7 +185,16 @@ def _config_faults(spec: RunSpec, worker: WorkerFacts) -> list[str]:
     ]
     # The agent adds these two; they take part in the check so that "required" holds.
     config |= {"run_id": "check", "seed": spec.seed}
-    return faults + [f"config: {fault}" for fault in validate_config(worker.config_schema, config)]
+    faults += [f"config: {fault}" for fault in validate_config(worker.config_schema, config)]
+    return faults + _environment_faults(spec, worker)
+
+
+def _environment_faults(spec: RunSpec, worker: WorkerFacts) -> list[str]:
+    """A pair that cannot work is refused now, not after an hour in the queue."""
+    asked = spec.config.get("env_id")
+    environment = environments.find(asked) if isinstance(asked, str) else None
+    reason = environments.why_not(environment, worker.capabilities) if environment else None
+    return [f"worker {worker.name} cannot train on that environment: {reason}"] if reason else []
 
 
 def _capacity_faults(spec: RunSpec, worker: WorkerFacts, view: FleetView) -> list[str]:

@@ -1,0 +1,78 @@
+"""``mosaic envs``: what can be trained on, and by whom."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from mosaic.cli import render
+from mosaic.cli.options import AsJson, connect
+from mosaic.errors import NotFound, Unavailable, did_you_mean
+from mosaic.worker.environments import Environment, catalog, find, why_not
+
+
+def envs(
+    name: Annotated[str, typer.Argument(help="Show everything about this one.")] = "",
+    family: Annotated[str, typer.Option(help="Only this family.")] = "",
+    worker: Annotated[str, typer.Option(help="Only what this worker can train on.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the environments of the catalog, and which workers of the fleet can train on them."""
+    workers = _capabilities()
+    if name:
+        _show(name, workers, as_json)
+        return
+    found = [
+        env for env in catalog() if family in ("", env.family) and (not worker or worker in _trainers(env, workers))
+    ]
+    if as_json:
+        render.document([_described(env, workers) for env in found])
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("environment", "family", "agents", "actions", "observations", "workers", "about"):
+        table.add_column(title, no_wrap=title != "about")
+    for env in found:
+        trainers = ", ".join(_trainers(env, workers))
+        table.add_row(env.env_id, env.family, str(env.agents), env.actions, env.observations, trainers, env.about)
+    render.out.print(table)
+    if not workers:
+        render.out.print("[dim]no worker is known: start the platform to see who can train on what[/]")
+
+
+def _show(name: str, workers: Mapping[str, Mapping[str, Any]], as_json: bool) -> None:
+    env = find(name)
+    if env is None:
+        hint = did_you_mean(name, [known.env_id for known in catalog()])
+        raise NotFound(f"the catalog has no environment {name!r}{hint}; a worker may know it all the same")
+    if as_json:
+        render.document(_described(env, workers))
+        return
+    render.out.print(f"[bold]{env.env_id}[/]  {env.family}, {env.agents} agent{'s' if env.agents > 1 else ''}")
+    render.out.print(f"{env.about}\n{env.actions} actions, {env.observations} observations")
+    if env.needs:
+        render.out.print(f"needs {env.needs}")
+    for worker, capabilities in sorted(workers.items()):
+        reason = why_not(env, capabilities)
+        render.out.print(f"  {worker}: {'can train on it' if reason is None else reason}", markup=False)
+
+
+def _described(env: Environment, workers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {**render.as_plain(env), "workers": _trainers(env, workers)}
+
+
+def _trainers(env: Environment, workers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return [name for name, capabilities in sorted(workers.items()) if why_not(env, capabilities) is None]
+
+
+def _capabilities() -> dict[str, Mapping[str, Any]]:
+    """Return what each worker of the fleet can do; the catalog is worth reading without a fleet, too."""
+    try:
+        with connect() as platform:
+            workers = platform.fleet().workers
+    except Unavailable:
+        return {}
+    return {worker.name: json.loads(worker.capabilities_json or "{}") for worker in workers}
