@@ -33,12 +33,13 @@ def envs(
         render.document([_described(env, workers) for env in found])
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("environment", "family", "agents", "actions", "observations", "workers", "about"):
-        table.add_column(title, no_wrap=title != "about")
+    for title in ("environment", "family", "agents", "spaces", "workers"):
+        table.add_column(title)
     for env in found:
-        trainers = ", ".join(_trainers(env, workers))
-        table.add_row(env.env_id, env.family, str(env.agents), env.actions, env.observations, trainers, env.about)
+        spaces = f"{env.observations} → {env.actions}"
+        table.add_row(env.env_id, env.family, str(env.agents), spaces, ", ".join(_trainers(env, workers)))
     render.out.print(table)
+    render.out.print("[dim]`mosaic envs NAME` says more about one of them[/]")
     if not workers:
         render.out.print("[dim]no worker is known: start the platform to see who can train on what[/]")
 

@@ -71,7 +71,7 @@ def _covers(families: set[str], family: str) -> bool:
 
 _MUJOCO_TASKS = {
     "Ant": "A four-legged body learns to run forward; eight joints.",
-    "HalfCheetah": "A flat two-legged cheetah learns to run; the usual first MuJoCo task, six joints, never falls for good.",
+    "HalfCheetah": "A flat two-legged cheetah learns to run; six joints, the usual first MuJoCo task.",
     "Hopper": "One leg learns to hop forward without falling.",
     "Humanoid": "A whole human body learns to walk; seventeen joints, slow to learn.",
     "HumanoidStandup": "A human body lying on its back learns to stand up.",
