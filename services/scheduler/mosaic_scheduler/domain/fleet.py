@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, WorkerName
 from mosaic.lifecycle import AttemptState
 from mosaic_scheduler.domain.amount import GPU, RESOURCES
 from mosaic_scheduler.domain.demand import Demand
 from mosaic_scheduler.domain.fit import could_ever_fit, fits
-from mosaic_scheduler.domain.packing import tightness
+from mosaic_scheduler.domain.packing import tightness, wastes_nothing
 from mosaic_scheduler.domain.run import RunningAttempt
 from mosaic_scheduler.domain.snapshot import Agent, Node
-from mosaic_scheduler.domain.space import Holding, NodeSpace
+from mosaic_scheduler.domain.space import WHOLE, Holding, NodeSpace
 
 
 class Fleet:
@@ -129,17 +130,21 @@ class Fleet:
             self._move(space, before)
             self._freed.append(node_id)
 
-    def candidates(self, demand: Demand) -> list[NodeSpace]:
-        """Return the nodes on which *demand* fits now, in the order in which to fill them."""
+    def candidates(self, demand: Demand) -> Iterator[NodeSpace]:
+        """Iterate over the nodes on which *demand* fits, in the order in which to fill them.
+
+        Which nodes are looked at is settled by the call; they are put in order shelf by shelf, as
+        far as the caller goes.
+        """
         since = self._fitted_nowhere.get(demand)
-        looked_at = self.with_gpu_room(demand.amount[GPU]) if since is None else self._freed_since(since)
-        found = [space for space in looked_at if fits(space, demand)]
-        if found:
-            self._fitted_nowhere.pop(demand, None)
-            found.sort(key=lambda space: tightness(space, demand))
-        else:
+        shelves = self._shelves_for(demand) if since is None else [self._freed_since(since)]
+        in_order = _in_filling_order(shelves, demand)
+        first = next(in_order, None)
+        if first is None:
             self._fitted_nowhere[demand] = len(self._freed)
-        return found
+            return iter(())
+        self._fitted_nowhere.pop(demand, None)
+        return chain((first,), in_order)
 
     def with_gpu_room(self, at_least: int = 0) -> Iterator[NodeSpace]:
         """Iterate over the open nodes with that much room on GPUs or more, those with most first."""
@@ -176,6 +181,17 @@ class Fleet:
         spaces = (self.spaces.get(node_id) for node_id in fresh)
         return [space for space in spaces if space is not None and space.is_open]
 
+    def _shelves_for(self, demand: Demand) -> list[list[NodeSpace]]:
+        """Return the nodes with room for *demand*: those it wastes nothing on, then by whole GPUs, fewest first."""
+        by_whole_gpus: dict[int, list[NodeSpace]] = {}
+        for room in sorted(self._shelves):
+            if room >= demand.amount[GPU]:
+                by_whole_gpus.setdefault(room // WHOLE, []).extend(self._shelves[room].values())
+        shelves = list(by_whole_gpus.values())
+        if demand.gpus:
+            return shelves
+        return [[space for shelf in shelves for space in shelf if wastes_nothing(space, demand)], *shelves]
+
     def _renew(self, node_id: NodeId) -> None:
         space = self.spaces.get(node_id)
         if space is not None:
@@ -201,3 +217,12 @@ class Fleet:
             del shelf[space.node_id]
             if not shelf:
                 del self._shelves[gpu_room]
+
+
+def _in_filling_order(shelves: Iterable[list[NodeSpace]], demand: Demand) -> Iterator[NodeSpace]:
+    seen: set[NodeId] = set()
+    for shelf in shelves:
+        fitting = [space for space in shelf if space.node_id not in seen and fits(space, demand)]
+        fitting.sort(key=lambda space: tightness(space, demand))
+        seen.update(space.node_id for space in fitting)
+        yield from fitting

@@ -11,13 +11,14 @@ from mosaic_scheduler.domain.matching import free_seat
 from mosaic_scheduler.domain.space import WHOLE, Holding, NodeSpace
 
 
-def tightness(space: NodeSpace, demand: Demand) -> tuple[int, int, int, int, NodeId]:
+def tightness(space: NodeSpace, demand: Demand) -> tuple[bool, int, int, int, NodeId]:
     """Return the order in which nodes are filled: the one with least to spare comes first.
 
     A fraction goes to a GPU that is already shared before it breaks a whole one. A run without
     GPUs goes to a node without GPUs before it takes CPUs that GPU runs will need.
     """
-    return _waste(space, demand), space.whole_free, space.cpu_free, space.memory_free, space.node_id
+    wasteful = not wastes_nothing(space, demand)
+    return wasteful, space.whole_free, space.cpu_free, space.memory_free, space.node_id
 
 
 def choose(space: NodeSpace, demand: Demand) -> Holding:
@@ -28,12 +29,17 @@ def choose(space: NodeSpace, demand: Demand) -> Holding:
     return Holding(seat.agent_id, demand.amount, _chosen_gpus(space, demand))
 
 
-def _waste(space: NodeSpace, demand: Demand) -> int:
+def wastes_nothing(space: NodeSpace, demand: Demand) -> bool:
+    """Tell whether *demand* would leave alone what is worth more to others: whole GPUs, or CPUs beside GPUs."""
     if demand.gpus:
-        return 0
+        return True
     if demand.gpu_permille:
-        return 0 if _tightest_part(space, demand)[0] < WHOLE else 1
-    return 1 if space.gpu_ids else 0
+        return space.shared_gpus > 0 and _fits_beside_others(space, demand)
+    return not space.gpu_ids
+
+
+def _fits_beside_others(space: NodeSpace, demand: Demand) -> bool:
+    return any(free < WHOLE and part_fits(space, index, demand) for index, free in enumerate(space.gpu_free))
 
 
 def _chosen_gpus(space: NodeSpace, demand: Demand) -> tuple[tuple[GpuId, int, int], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from mosaic.ids import NodeId
@@ -15,11 +16,11 @@ from mosaic_scheduler.domain.space import NodeSpace
 
 
 class _Search:
-    __slots__ = ("held_back", "position", "spaces")
+    __slots__ = ("ahead", "held_back", "space")
 
-    def __init__(self, spaces: list[NodeSpace]) -> None:
-        self.spaces = spaces
-        self.position = 0
+    def __init__(self, candidates: Iterator[NodeSpace]) -> None:
+        self.ahead = candidates
+        self.space = next(candidates, None)
         self.held_back = 0
 
 
@@ -46,14 +47,13 @@ class Room:
         search = self._searches.get(demand)
         if search is None:
             search = self._searches[demand] = _Search(self._fleet.candidates(demand))
-        while search.position < len(search.spaces):
-            space = search.spaces[search.position]
+        while (space := search.space) is not None:
             if fits(space, demand):
                 hold = self.holds.get(space.node_id)
                 if hold is None or hold.leaves_room_for(space, demand, self._now):
                     return space
                 search.held_back += 1
-            search.position += 1
+            search.space = next(search.ahead, None)
         return None
 
     def why_never(self, demand: Demand) -> Reason | None:

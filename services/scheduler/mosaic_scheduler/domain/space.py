@@ -64,6 +64,7 @@ class NodeSpace:
         "node",
         "node_id",
         "offers",
+        "shared_gpus",
         "smallest_gpu_mb",
         "whole_free",
     )
@@ -82,6 +83,8 @@ class NodeSpace:
         self.gpu_free = [WHOLE] * len(gpus)
         self.smallest_gpu_mb = gpus[0][0] if gpus else 0
         self.whole_free = len(gpus)
+        #: GPUs of which a part is taken and a part is free.
+        self.shared_gpus = 0
         #: Thousandths that one run could have: all wholly free GPUs, or else the largest free part of one.
         self.gpu_room = len(gpus) * WHOLE
         self._gpu_index = {gpu_id: index for index, gpu_id in enumerate(self.gpu_ids)}
@@ -123,5 +126,6 @@ class NodeSpace:
                 after = self.gpu_free[index] = before - sign * permille
                 self.gpu_memory_free[index] -= sign * gpu_memory_mb
                 self.whole_free += (after == WHOLE) - (before == WHOLE)
+                self.shared_gpus += (0 < after < WHOLE) - (0 < before < WHOLE)
         if holding.gpus:
             self.gpu_room = self.whole_free * WHOLE or max(self.gpu_free, default=0)
