@@ -1,0 +1,149 @@
+"""The environments of the library workers, made once and kept, and how their workers are started."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosaic.agent.environments import Environment, find_environment, install
+from mosaic.agent.recipes import find_recipe
+from mosaic.errors import MosaicError, NotFound
+
+ROOT = Path(__file__).parents[2]
+#: What the agent would set for a lease of one core, and what a machine without a screen needs.
+SURROUNDINGS = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "SDL_VIDEODRIVER": "dummy",
+    "MUJOCO_GL": "egl",
+    "MOSAIC_HEARTBEAT_S": "60",
+}
+
+
+@dataclass(frozen=True)
+class WorkerRun:
+    """What a finished worker left behind."""
+
+    exit_code: int
+    events: Sequence[Mapping[str, Any]]
+    stdout: str
+    stderr: str
+    run_dir: Path
+
+    def of(self, event: str) -> list[Mapping[str, Any]]:
+        """Return the payloads of one kind of event."""
+        return [one["payload"] for one in self.events if one["event"] == event]
+
+    def values(self, metric: str) -> list[float]:
+        """Return one series."""
+        return [payload["value"] for payload in self.of("metric") if payload["name"] == metric]
+
+    def points(self) -> list[tuple[Any, ...]]:
+        """Return everything that follows from the seed: all metrics but speeds, and all episodes."""
+        metrics = [(one["name"], one["step"], one["value"]) for one in self.of("metric")]
+        episodes = [("episode", one["episode_index"], one["total_reward"]) for one in self.of("episode")]
+        return [point for point in metrics if point[0] != "steps_per_s"] + episodes
+
+    @property
+    def returns(self) -> list[float]:
+        """Return what each episode of the training paid."""
+        return [one["total_reward"] for one in self.of("episode") if "agent_id" not in one]
+
+
+@dataclass(frozen=True)
+class InstalledWorker:
+    """A worker in its own environment; the sources are those of the checkout, the libraries those of the lock."""
+
+    name: str
+    environment: Environment
+    scratch: Path
+    surroundings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def python(self) -> str:
+        """The interpreter of its environment."""
+        return str(self.environment.python)
+
+    def env(self, run_dir: Path, **more: str) -> dict[str, str]:
+        """Return the environment variables of one run."""
+        sources = f"{ROOT / 'sdk' / 'src'}{os.pathsep}{ROOT / 'worker-images' / self.name}"
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        told = {"PYTHONPATH": sources, "MOSAIC_RUN_DIR": str(run_dir)}
+        return kept | SURROUNDINGS | dict(self.surroundings) | told | more
+
+    def start(self, label: str, config: Mapping[str, Any], *arguments: str, **more: str) -> subprocess.Popen[str]:
+        """Start a run in a directory of its own and return its process."""
+        run_dir = self.scratch / label
+        run_dir.mkdir(parents=True)
+        path = self.scratch / f"{label}.json"
+        path.write_text(json.dumps({"run_id": label, **config}))
+        return subprocess.Popen(
+            [self.python, "-m", f"mosaic_{self.name}", "--config", str(path), *arguments],
+            cwd=run_dir,
+            env=self.env(run_dir, **more),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def finish(self, process: subprocess.Popen[str], label: str, *, timeout_s: float = 240.0) -> WorkerRun:
+        """Wait for a run that was started and return what it left."""
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            stdout, stderr = process.communicate()
+            pytest.fail(f"{self.name} did not end within {timeout_s:g} s\n{stderr[-2000:]}")
+        return WorkerRun(process.returncode, _events(stdout), stdout, stderr, self.scratch / label)
+
+    def run(self, label: str, config: Mapping[str, Any], *arguments: str, **more: str) -> WorkerRun:
+        """Run to the end."""
+        return self.finish(self.start(label, config, *arguments, **more), label)
+
+
+@pytest.fixture(scope="session")
+def installed_worker(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], InstalledWorker]:
+    """Return the worker of a library by name; its environment is made when it is first asked for.
+
+    Environments are kept in ``MOSAIC_TEST_WORKERS`` (``~/.cache/mosaic-test-workers``) as long as their lock
+    stays the same.
+    """
+    state = Path(os.environ.get("MOSAIC_TEST_WORKERS") or Path.home() / ".cache" / "mosaic-test-workers")
+
+    def provide(name: str) -> InstalledWorker:
+        return InstalledWorker(name, _environment(name, state), tmp_path_factory.mktemp(name))
+
+    return provide
+
+
+def _environment(name: str, state: Path) -> Environment:
+    recipe = find_recipe(name, start=ROOT)
+    assert recipe.lock is not None
+    digest = sha256(recipe.lock.read_bytes()).hexdigest()
+    record = state / f"{name}.lock.sha256"
+    try:
+        if record.is_file() and record.read_text() == digest:
+            return find_environment(name, state)
+    except NotFound:
+        record.unlink()
+    try:
+        made = install(recipe, state, upgrade=True)
+    except MosaicError as error:
+        pytest.fail(f"the environment of {name} cannot be made, so its worker cannot be tested: {error}")
+    record.write_text(digest)
+    return made
+
+
+def _events(stdout: str) -> list[Mapping[str, Any]]:
+    return [json.loads(line) for line in stdout.splitlines() if line.startswith('{"event"')]
