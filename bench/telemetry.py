@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -60,9 +61,11 @@ def some_lines(first: int, count: int) -> bytes:
 
 
 def work(events: int) -> None:
-    """Be the worker: print *events* lines as fast as the pipe takes them."""
+    """Be the worker: when asked, print *events* lines as fast as the pipe takes them."""
     blocks = [some_lines(first, _BLOCK_LINES) for first in range(0, 20 * _BLOCK_LINES, _BLOCK_LINES)]
-    sys.stdin.buffer.read(1)
+    ready = sys.stdin.fileno()
+    os.write(ready, b"r")
+    os.read(ready, 1)
     for number in range(events // _BLOCK_LINES):
         os.write(1, blocks[number % len(blocks)])
 
@@ -88,10 +91,8 @@ def be_agent(url: str, events: int) -> None:
 async def _listen(stream: Stream, shipper: Shipper, events: int) -> None:
     loop = asyncio.get_running_loop()
     command = [sys.executable, "-m", "bench.telemetry", "--role", "worker", "--events", str(events)]
-    worker = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pipesize=2**20
-    )
-    assert worker.stdin
+    ours, theirs = socket.socketpair()
+    worker = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pipesize=2**20)
     assert worker.stdout
     assert worker.stderr
     listener = Listener(
@@ -102,10 +103,9 @@ async def _listen(stream: Stream, shipper: Shipper, events: int) -> None:
         on_frames=shipper.wake,
     )
     listener.listen(worker.stdout.fileno(), worker.stderr.fileno(), is_roomy=True)
-    await asyncio.sleep(1.0)
+    ours.recv(1)
     print(json.dumps({"started": time.time()}), flush=True)
-    worker.stdin.write(b"x")
-    worker.stdin.close()
+    ours.send(b"x")
     while worker.poll() is None:
         await asyncio.sleep(0.01)
     listener.drain()
@@ -219,7 +219,7 @@ def receive(url: str, events: int) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=1_500_000)
+    parser.add_argument("--events", type=int, default=2_000_000)
     parser.add_argument("--role", choices=["worker", "agent", "receiver"])
     parser.add_argument("--url", default="")
     chosen = parser.parse_args()

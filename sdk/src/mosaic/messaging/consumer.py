@@ -66,13 +66,15 @@ def consume(
     *,
     prefetch: int,
     stop: threading.Event,
+    lanes: int = 1,
     name: str = "mosaic-consumer",
     listener: Listener = lambda fault: None,
 ) -> None:
     """Feed *source* to *handler* until *stop* is set; settle every message exactly once.
 
     Nothing is acknowledged before the handler returns. The handler runs in a thread of its own, so
-    heartbeats go on while it works. What it wants later, or what met an `Unavailable`, is kept and
+    heartbeats go on while it works; with several *lanes*, so many batches are in work at once, and the
+    handler must not mind their order. What it wants later, or what met an `Unavailable`, is kept and
     handed over again after a pause; a message whose handling raises anything else is tried alone, up
     to ``source.max_deliveries`` times, and then dead-lettered. A lost connection is made again for
     ever. What is unsettled at stop goes back to the queue.
@@ -80,7 +82,7 @@ def consume(
     parameters = connection_parameters(url, name)
     retries = pauses()
     while not stop.is_set():
-        session = _Session(topology, source, handler, prefetch)
+        session = _Session(topology, source, handler, prefetch, lanes)
         try:
             session.open(parameters)
             listener(None)
@@ -95,9 +97,9 @@ def consume(
 
 
 class _Session:
-    """One connection: one thread speaks to the broker, another runs the handler."""
+    """One connection: one thread speaks to the broker, others run the handler."""
 
-    def __init__(self, topology: Topology, source: QueueSpec, handler: Handler, prefetch: int) -> None:
+    def __init__(self, topology: Topology, source: QueueSpec, handler: Handler, prefetch: int, lanes: int) -> None:
         self._topology = topology
         self._source = source
         self._prefetch = prefetch
@@ -106,7 +108,9 @@ class _Session:
         self._inbox: queue.SimpleQueue[Delivery | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._desk = _Desk(handler, source.max_deliveries)
-        self._thread = threading.Thread(target=self._work, name=f"handle {source.name}", daemon=True)
+        self._lanes = [
+            threading.Thread(target=self._work, name=f"{source.name} lane {lane}", daemon=True) for lane in range(lanes)
+        ]
         self._connection: pika.BlockingConnection | None = None
 
     def open(self, parameters: pika.URLParameters) -> None:
@@ -116,7 +120,8 @@ class _Session:
         self._channel.confirm_delivery()
         self._channel.basic_qos(prefetch_count=self._prefetch)
         self._channel.basic_consume(self._source.name, self._received)
-        self._thread.start()
+        for lane in self._lanes:
+            lane.start()
 
     def serve(self, stop: threading.Event) -> None:
         assert self._connection is not None
@@ -140,30 +145,34 @@ class _Session:
 
     def _finish_work(self) -> None:
         self._ending.set()
-        self._inbox.put(None)
-        if self._thread.is_alive():
-            self._thread.join()
+        for _ in self._lanes:
+            self._inbox.put(None)
+        for lane in self._lanes:
+            if lane.is_alive():
+                lane.join()
 
     def _work(self) -> None:
         waiting: list[Delivery] = []
         retries = pauses(longest_s=5.0)
         while not self._ending.is_set():
-            waiting += self._arrivals(block=not waiting)
-            outcomes = self._desk.judge(waiting[: self._batch])
-            later = [delivery for delivery, answer in outcomes if answer.verdict is Verdict.LATER]
+            if len(waiting) < self._batch:
+                waiting += self._arrivals(self._batch - len(waiting), block=not waiting)
+            outcomes = self._desk.judge(waiting)
+            waiting = [delivery for delivery, answer in outcomes if answer.verdict is Verdict.LATER]
             self._hand_back([pair for pair in outcomes if pair[1].verdict is not Verdict.LATER])
-            waiting = later + waiting[self._batch :]
-            if later:
+            if waiting:
                 self._ending.wait(next(retries))
             else:
                 retries = pauses(longest_s=5.0)
 
-    def _arrivals(self, *, block: bool) -> list[Delivery]:
+    def _arrivals(self, most: int, *, block: bool) -> list[Delivery]:
         arrived: list[Delivery] = []
         try:
             first = self._inbox.get(block=block)
             while first is not None:
                 arrived.append(first)
+                if len(arrived) == most:
+                    break
                 first = self._inbox.get_nowait()
         except queue.Empty:
             pass

@@ -102,6 +102,8 @@ class TelemetryService:
             self.ingest.handle,
             prefetch=self._settings.prefetch,
             stop=self._ending,
+            # One batch is read while the one before it is being committed.
+            lanes=2,
             name=f"mosaic-telemetry shard {shard}",
             listener=lambda fault: self._note_broker(shard, fault),
         )
