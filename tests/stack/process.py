@@ -80,13 +80,17 @@ class Part:
     def stop(self) -> None:
         """End it as an operator would; what does not go in time is killed, and that is a fault."""
         self.ask_to_stop()
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until it has ended; what does not go in time is killed, and that is a fault."""
         if self._process is None:
             return
         try:
             self._process.wait(timeout=_STOP_S)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"{self.name} did not stop within {_STOP_S:g} s of SIGTERM") from None
+            raise AssertionError(f"{self.name} did not stop within {_STOP_S:g} s") from None
 
     def last_words(self) -> str:
         """Return the end of what it printed."""

@@ -27,7 +27,7 @@ from mosaic.agent.profile import profile_of
 from mosaic.client import Endpoints
 from mosaic.errors import MosaicError, Refused
 from mosaic.hosting.grpc_server import GrpcServer
-from mosaic.hosting.health import HealthServer
+from mosaic.hosting.health import HealthServer, Probe
 from mosaic.hosting.process import Service, process_metrics
 from mosaic.worker.probe import ProbeReport, probe
 from mosaic_registry.entrypoints.service import RegistryService
@@ -77,20 +77,22 @@ class Platform:
             AlreadyRunning: the state directory is in use.
         """
         self._lock = _lock(self.home)
+        self._is_up = False
         self._metrics: CollectorRegistry = process_metrics()
         self._stopping = threading.Event()
         self._parts: list[tuple[Service, GrpcServer]] = []
         self._machine = look_around(self.env)
-        registry = self._host(self._registry())
+        self._probes: dict[str, Probe] = {"agents": self._agents_fault}
+        registry = self._host("registry", self._registry())
         self._telemetry = self._build_telemetry()
-        telemetry = self._host(self._telemetry)
-        scheduler = self._host(self._scheduler(registry, self._telemetry))
+        telemetry = self._host("telemetry", self._telemetry)
+        scheduler = self._host("scheduler", self._scheduler(registry, self._telemetry))
         self.endpoints = Endpoints(registry=registry, scheduler=scheduler, telemetry=telemetry)
-        probes = {name: probe for service, _ in self._parts for name, probe in service.probes().items()}
-        self.health = HealthServer(self.health_address, probes, self._metrics)
+        self.health = HealthServer(self.health_address, self._probes, self._metrics)
         self.health.start()
         self.add_new_agents()
         self.endpoints.write(self.home)
+        self._is_up = True
         self._watcher = threading.Thread(target=self._watch_for_workers, name="workers", daemon=True)
         self._watcher.start()
         return self.endpoints
@@ -115,7 +117,14 @@ class Platform:
             if worker.name not in self.agents:
                 self.agents[worker.name] = self._start_agent(worker)
 
-    def _host(self, service: Service) -> str:
+    def _agents_fault(self) -> str | None:
+        if not self._is_up:
+            return "they are being started"
+        faults = [f"{name}: {why}" for name, agent in self.agents.items() for why in agent.faults().values()]
+        return "; ".join(faults) or None
+
+    def _host(self, name: str, service: Service) -> str:
+        self._probes |= {f"{name} {part}": probe for part, probe in service.probes().items()}
         server = GrpcServer([service.registration()], _LOOPBACK)
         service.start()
         server.start()

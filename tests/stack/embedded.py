@@ -1,0 +1,77 @@
+"""``mosaic up`` as a person starts it, and the other verbs typed beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mosaic.client import Endpoints, Mosaic
+from tests.servers.handle import free_port
+from tests.stack.environment import install_drill
+from tests.stack.process import Part
+
+_MOSAIC = (sys.executable, "-m", "mosaic.cli")
+_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What became of a command line."""
+
+    exit_code: int
+    output: str
+    errors: str
+
+    @property
+    def document(self) -> Any:
+        """What it printed, read as JSON."""
+        return json.loads(self.output)
+
+
+class Machine:
+    """One person's machine: a state directory with the drill installed, and a platform that may run in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        install_drill(self.home)
+        health = f"127.0.0.1:{free_port()}"
+        command = [*_MOSAIC, "up", "--home", str(self.home), "--health", health, "--slots", "4"]
+        self.platform = Part("up", command, {}, folder=folder, health=health)
+
+    @property
+    def runs_root(self) -> Path:
+        """Where run directories are."""
+        return self.home / "runs"
+
+    def up(self) -> None:
+        """Start the platform and wait until it can be used."""
+        self.platform.start()
+        self.platform.wait_until_ready()
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C and wait for the platform to end."""
+        os.kill(self.platform.pid, signal.SIGINT)
+        self.platform.wait()
+
+    def connect(self) -> Mosaic:
+        """Return a client of the platform that runs now."""
+        return Mosaic(Endpoints.read(self.home))
+
+    def type(self, *words: str) -> Typed:
+        """Run ``mosaic WORDS`` and return what became of it."""
+        environment = {**os.environ, "MOSAIC_HOME": str(self.home), "COLUMNS": "200", "NO_COLOR": "1"}
+        done = subprocess.run(
+            [*_MOSAIC, *words], env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+        return Typed(done.returncode, done.stdout, done.stderr)
+
+    def last_words(self) -> str:
+        """Return the end of what the platform printed and logged."""
+        journal = self.home / "platform.log"
+        return self.platform.last_words() + (journal.read_text()[-6000:] if journal.exists() else "")
