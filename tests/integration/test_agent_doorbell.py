@@ -164,6 +164,15 @@ def test_the_bell_is_heard_again_after_the_broker_restarts(rabbitmq_server: Serv
         eventually(lambda: _rings_through(porch), timeout_s=60)
 
 
+def test_a_queue_that_a_killed_broker_lost_is_made_anew(rabbitmq_server: Server) -> None:
+    """RabbitMQ remembers the name of a young quorum queue, but not the queue: nobody can consume from it."""
+    with listening(rabbitmq_server.url) as porch:
+        rabbitmq_server.kill()
+        rabbitmq_server.start()
+
+        eventually(lambda: _rings_through(porch), timeout_s=90)
+
+
 def test_an_agent_may_start_before_its_broker(rabbitmq_server: Server) -> None:
     rabbitmq_server.stop()
     porch = Porch(rabbitmq_server.url)

@@ -20,6 +20,7 @@ log = structlog.get_logger()
 #: How long the loop sleeps when nothing comes; also how late it notices that it should end.
 _NAP_S = 0.5
 _HEARTBEAT_CHECKS = 2
+_CONSUME_PATIENCE_S = 10.0
 _RETRY = {"interval_start": 0.1, "interval_step": 0.4, "interval_max": 2.0}
 
 
@@ -46,7 +47,7 @@ class RingConsumer(Consumer):  # type: ignore[misc]
     def loop(self, _consumer: Any, connection: Any, tasks: Any, blueprint: Any, *_: Any) -> None:
         """Hear rings until *blueprint* is closed."""
         tasks.on_message = self.create_task_handler()
-        tasks.consume()
+        self._consume(connection, tasks)
         self.on_ready()
         has_heartbeats = connection.supports_heartbeats
         while blueprint.state == bootsteps.RUN:
@@ -55,6 +56,31 @@ class RingConsumer(Consumer):  # type: ignore[misc]
                 connection.drain_events(timeout=_NAP_S)
             if has_heartbeats:
                 connection.heartbeat_check(rate=_HEARTBEAT_CHECKS)
+
+    def _consume(self, connection: Any, tasks: Any) -> None:
+        """Ask for rings, and make the queue anew when the broker does not say yes.
+
+        A quorum queue that was declared seconds before its broker was killed may exist in name only:
+        asking for its messages is never answered. Rings are worth nothing, so neither is the queue.
+        """
+        if connection.transport.driver_type != "amqp":
+            tasks.consume()
+            return
+        socket = connection.connection.transport.sock
+        socket.settimeout(_CONSUME_PATIENCE_S)
+        try:
+            tasks.consume()
+        except TimeoutError:
+            self._delete_queues()
+            raise
+        socket.settimeout(None)
+
+    def _delete_queues(self) -> None:
+        names = list(self.app.amqp.queues.consume_from)
+        log.error("queue of rings is broken, making it anew", queues=names)
+        with self.app.connection_for_write() as connection:
+            for name in names:
+                connection.default_channel.queue_delete(name)
 
     def _note_fault(self, error: BaseException, pause_s: float) -> None:
         log.warning("broker not reached, trying again", reason=str(error), pause_s=pause_s)
