@@ -14,9 +14,10 @@ def why_capped(ledger: Ledger, team_name: TeamName, user: UserName, amount: Amou
     team = ledger.teams.get(team_name)
     if team is None:
         return Reason.of(ReasonCode.TEAM_UNKNOWN, team=team_name)
-    running = ledger.account(team_name).running
-    if team.max_running is not None and running >= team.max_running:
-        return Reason.of(ReasonCode.TEAM_RUNNING_CAP, team=team_name, running=running, cap=team.max_running)
+    if team.max_running is not None:
+        running = ledger.account(team_name).running
+        if running >= team.max_running:
+            return Reason.of(ReasonCode.TEAM_RUNNING_CAP, team=team_name, running=running, cap=team.max_running)
     if team.max_running_per_user is None and team.max_gpus_per_user is None:
         return None
     return _why_user_capped(ledger, team, user, amount)

@@ -73,6 +73,7 @@ class Turns:
         self._capacity = capacity
         self._kept = kept_after(now - usage.as_of, settings.half_life)
         self._entry_part = entry_part(settings.entry_penalty, settings.half_life)
+        self._user_scores: dict[tuple[TeamName, UserName], float] = {}
         self._team_penalties: defaultdict[TeamName, float] = defaultdict(float)
         self._user_penalties: defaultdict[tuple[TeamName, UserName], float] = defaultdict(float)
 
@@ -86,11 +87,20 @@ class Turns:
     def user_score(self, team: TeamName, user: UserName) -> float:
         """Return how much *user* has had; all users of a team are due the same."""
         key = (team, user)
-        held = dominant(self._ledger.user_account(team, user).held, self._capacity)
-        return held + self._usage.users.get(key, 0.0) * self._kept + self._user_penalties[key]
+        known = self._user_scores.get(key)
+        if known is None:
+            held = dominant(self._ledger.user_account(team, user).held, self._capacity)
+            known = held + self._usage.users.get(key, 0.0) * self._kept + self._user_penalties[key]
+            self._user_scores[key] = known
+        return known
+
+    def holds_changed(self, team: TeamName, user: UserName) -> None:
+        """Reckon the score of *user* anew when it is next asked for."""
+        self._user_scores.pop((team, user), None)
 
     def started(self, team: TeamName, user: UserName, amount: Amount) -> None:
         """Charge the entry penalty of a run that starts in this round."""
         penalty = self._entry_part * dominant(amount, self._capacity)
         self._team_penalties[team] += penalty
         self._user_penalties[team, user] += penalty
+        self.holds_changed(team, user)

@@ -185,11 +185,12 @@ class Round:
             return never
         self._pass_over(run, None)
         shortage = self._room.why_full(group.demand)
-        if standing is Standing.BORROWED:
-            self._reserve(group, run)
-            return shortage
-        lent = self._ledger.lent_out(group.team, group.demand.amount)
-        if not self._make_room(group):
+        lent = None
+        if standing is Standing.OWN:
+            lent = self._ledger.lent_out(group.team, group.demand.amount)
+            if self._make_room(group):
+                return lent or shortage
+        if run.passed_over >= self._settings.patience:
             self._reserve(group, run)
         return lent or shortage
 
@@ -224,11 +225,9 @@ class Round:
         self._draft.make_room(run, eviction.victims, node_id, leaving)
 
     def _reserve(self, group: Group, run: QueuedRun) -> None:
-        """Hold a node back for *run* once its patience is used up."""
+        """Hold a node back for *run*, whose patience is used up, unless too many nodes are held back already."""
         full = len(self._draft.reservations) >= self._settings.max_reservations
-        if full or run.passed_over < self._settings.patience:
-            return
-        reserved = self._room.reserve(group.demand)
+        reserved = None if full else self._room.reserve(group.demand)
         if reserved is not None:
             space, free_by = reserved
             self._draft.reserve(run, space.node_id, free_by)
@@ -243,6 +242,7 @@ class Round:
 
     def _charge(self, team: TeamName, user: UserName, amount: Amount, sign: int) -> None:
         self._ledger.charge(team, user, amount, sign)
+        self._turns.holds_changed(team, user)
         self._charges.append((team, user, amount, sign))
 
     def _undo(self) -> None:
