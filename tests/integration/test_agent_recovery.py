@@ -89,7 +89,7 @@ def test_a_new_agent_reports_the_attempt_with_its_last_checkpoint(wreck: Bench) 
 
     report = wreck.scheduler.wait_for("failed")
 
-    assert (report.failure_kind, report.exit_code) == ("infrastructure", None)
+    assert (report.failure_kind, report.exit_code) == ("lost_agent", None)
     assert "the agent restarted" in report.reason
     assert report.checkpoint == "checkpoints/7.npz"
 

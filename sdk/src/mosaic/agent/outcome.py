@@ -18,7 +18,8 @@ class FailureKind(str, Enum):
     OUT_OF_MEMORY = "out_of_memory"
     HUNG = "hung"  #: no line for longer than its limit
     TIME_LIMIT = "time_limit"
-    INFRASTRUCTURE = "infrastructure"  #: ours, not the worker's: it never counts against the run
+    LOST_AGENT = "lost_agent"  #: the agent itself went away: it never counts against the run
+    INFRASTRUCTURE = "infrastructure"  #: ours, not the worker's: disk, interpreter, driver
 
 
 class Ending(Enum):

@@ -20,9 +20,7 @@ log = structlog.get_logger()
 #: Orphans have lost the one that reads them; most are dead already, the rest get little time.
 ORPHAN_GRACE_S = 2.0
 
-_RESTARTED = Outcome(
-    AttemptFact.FAILED, FailureKind.INFRASTRUCTURE, "the agent restarted while this attempt was running"
-)
+_RESTARTED = Outcome(AttemptFact.FAILED, FailureKind.LOST_AGENT, "the agent restarted while this attempt was running")
 
 
 def recover(stores: Stores, surroundings: Surroundings) -> int:
