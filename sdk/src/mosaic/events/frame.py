@@ -122,10 +122,14 @@ def encode_block(
     if stamped != lines:
         raise ValueError(f"{stamped} lines are stamped, but {lines} are there")
     header = {"run_id": run_id, "attempt": attempt, "first_seq": first_seq, "times": list(times)}
-    body = json.dumps(header, separators=(",", ":")).encode() + b"\n" + block
+    header_line = json.dumps(header, separators=(",", ":")).encode() + b"\n"
     if not compressed:
-        return _MAGIC + _STORED + body
-    return _MAGIC + _ZLIB + zlib.compress(body, _ZLIB_LEVEL)
+        return b"".join((_MAGIC, _STORED, header_line, block))
+    # In two pieces: putting them together first would copy the block.
+    deflater = zlib.compressobj(_ZLIB_LEVEL)
+    return b"".join(
+        (_MAGIC, _ZLIB, deflater.compress(header_line), deflater.compress(block), deflater.flush())
+    )
 
 
 def decode(body: bytes) -> Frame:
@@ -135,11 +139,8 @@ def decode(body: bytes) -> Frame:
         FrameUnreadable: these bytes are not a frame, whatever they are.
 
     """
-    header_line, newline, block = _unpack(body).partition(b"\n")
-    if not newline:
-        raise FrameUnreadable("there is no line after the header")
-    run_id, attempt, first_seq, times = _read_header(header_line)
-    lines = block.split(b"\n")
+    lines = _unpack(body).split(b"\n")
+    run_id, attempt, first_seq, times = _read_header(lines.pop(0))
     stamped = sum(count for count, _ in times)
     if stamped != len(lines):
         raise FrameUnreadable(f"{stamped} lines are stamped, but {len(lines)} are there")
