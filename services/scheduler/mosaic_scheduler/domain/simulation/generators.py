@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from random import Random
 from types import MappingProxyType
 
@@ -202,7 +203,7 @@ def _waking_moment(random: Random, size: TraceSize, *, shift_hours: float) -> fl
 
 
 def _run(random: Random, index: int, owner: _Owner, at: float, mix: Mapping[float, int]) -> TracedRun:
-    library = random.choices(_LIBRARIES, _LIBRARY_ODDS)[0]
+    library = random.choices(_LIBRARIES, _LIBRARY_ODDS)[0] if owner[1] == _GREEDY_USER else _habit(owner)
     gpus = random.choices(list(mix), list(mix.values()))[0]
     priority = random.choices(list(_PRIORITY_MIX), list(_PRIORITY_MIX.values()))[0]
     return TracedRun(
@@ -219,6 +220,12 @@ def _run(random: Random, index: int, owner: _Owner, at: float, mix: Mapping[floa
         resume_grade=library.resume_grade,
         steps_per_second=library.steps_per_second,
     )
+
+
+@lru_cache(maxsize=1024)
+def _habit(owner: _Owner) -> _Library:
+    """Return the library a user works with: people have one, and keep to it. Only the greedy use all."""
+    return Random(f"{owner[0]}/{owner[1]}").choices(_LIBRARIES, _LIBRARY_ODDS)[0]
 
 
 def _like(first: TracedRun, random: Random, index: int) -> TracedRun:
