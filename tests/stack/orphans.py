@@ -20,9 +20,18 @@ def worker_processes(folder: Path) -> dict[int, str]:
 
 def parent_of(process: int) -> int:
     """Return the parent's process id; 0 when the process is gone."""
-    # The name of a program may hold spaces and brackets: what follows the last bracket is regular.
-    fields = _read(Path(f"/proc/{process}/stat")).rpartition(b")")[2].split()
+    fields = _status(process)
     return int(fields[1]) if fields else 0
+
+
+def is_stopped(process: int) -> bool:
+    """Tell whether the process was stopped in place."""
+    return _status(process)[:1] == [b"T"]
+
+
+def _status(process: int) -> list[bytes]:
+    # The name of a program may hold spaces and brackets: what follows the last bracket is regular.
+    return _read(Path(f"/proc/{process}/stat")).rpartition(b")")[2].split()
 
 
 def _read(path: Path) -> bytes:
