@@ -7,8 +7,8 @@ lent to it from gymnasium, which brings MuJoCo v4, Atari and MiniGrid to every s
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -17,7 +17,7 @@ import gymnasium
 import numpy as np
 
 from mosaic.errors import BadInput, did_you_mean
-from mosaic_cleanrl.training import EnvironmentFailed, Episode, Training
+from mosaic_cleanrl.training import EnvironmentFailed, Episode, Watcher
 
 #: Packages that register their environments when imported, by what their ids begin with.
 _FAMILIES: Mapping[str, str] = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE/": "ale_py"}
@@ -26,13 +26,14 @@ _FAMILIES: Mapping[str, str] = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "A
 class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Watches the bare environment: counts, tells of every episode, and lets a run stop between two steps."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], training: Training, env_id: str) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], watcher: Watcher, env_id: str) -> None:
         super().__init__(env)
-        self._training = training
+        self._watcher = watcher
         self._env_id = env_id
         # A loop over single steps is asked at its own boundary; one over updates would take too long.
-        self._can_stop_here = training.script.loops_over_updates
+        self._can_stop_here = watcher.script.loops_over_updates
         self.played_return, self.played_length = 0.0, 0
+        self.last_result: Any = None
 
     def reset(self, **options: Any) -> Any:
         """Begin an episode."""
@@ -40,20 +41,21 @@ class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
         try:
             return self.env.reset(**options)
         except Exception as error:
-            raise EnvironmentFailed(self._env_id, "reset", self._training.step, error) from error
+            raise EnvironmentFailed(self._env_id, "reset", self._watcher.step, error) from error
 
     def step(self, action: Any) -> Any:
         """Act once."""
         if self._can_stop_here:
-            self._training.obey()
+            self._watcher.obey()
         try:
             result = self.env.step(action)
         except Exception as error:
-            raise EnvironmentFailed(self._env_id, "step", self._training.step, error) from error
+            raise EnvironmentFailed(self._env_id, "step", self._watcher.step, error) from error
+        self.last_result = result
         self.played_return += float(result[1])
         self.played_length += 1
         if result[2] or result[3]:
-            self._training.episode_ended(
+            self._watcher.episode_ended(
                 Episode(self.played_return, self.played_length, bool(result[2]), bool(result[3]))
             )
         return result
@@ -104,11 +106,11 @@ def _to_gym_class() -> Any:
     class ToGym(gym.Env):  # type: ignore[misc]
         """A gymnasium environment in gym 0.23's interface."""
 
-        metadata = {"render_modes": ["rgb_array"]}
         spec = None
 
         def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
             self.env = env
+            self.metadata = {"render_modes": ["rgb_array"]}
             self.observation_space, self.action_space = to_gym(env.observation_space), to_gym(env.action_space)
             self.next_seed: int | None = None
 
@@ -160,15 +162,20 @@ def to_gym(space: gymnasium.Space[Any]) -> Any:
     return gym.spaces.Discrete(int(space.n))
 
 
-def hook_environments(training: Training) -> None:
-    """Let every environment that the script makes from now on be watched."""
+@contextmanager
+def hooked_environments(watcher: Watcher) -> Iterator[None]:
+    """Let every environment that a script makes meanwhile be watched."""
     make: Callable[..., Any] = gymnasium.make
-    gymnasium.make = lambda env_id, **options: _made(training, make, env_id, **options)  # type: ignore[assignment]
-    if training.script.api == "gym":
-        _hook_gym(training, make)
+    gymnasium.make = lambda env_id, **options: _made(watcher, make, env_id, **options)  # type: ignore[assignment]
+    try:
+        with _hooked_gym(watcher, make) if watcher.script.api == "gym" else nullcontext():
+            yield
+    finally:
+        gymnasium.make = make
 
 
-def _hook_gym(training: Training, make: Callable[..., Any]) -> None:
+@contextmanager
+def _hooked_gym(watcher: Watcher, make: Callable[..., Any]) -> Iterator[None]:
     import gym
 
     make_old = gym.make
@@ -176,16 +183,20 @@ def _hook_gym(training: Training, make: Callable[..., Any]) -> None:
 
     def made(env_id: str, **options: Any) -> Any:
         if env_id in known:
-            watched = _watched(training, FromGym(make_old(env_id, **options)), env_id)
+            watched = _watched(watcher, FromGym(make_old(env_id, **options)), env_id)
         else:
             # Scripts of this interface say how to render when they render; gymnasium wants to know before.
             options.setdefault("render_mode", "rgb_array")
-            watched = _made(training, make, env_id, **options)
+            watched = _made(watcher, make, env_id, **options)
         return old_interface(watched)
 
     gym.make = made
     with suppress(ImportError):
         _lend_wrappers(importlib.import_module("stable_baselines3.common.atari_wrappers"))
+    try:
+        yield
+    finally:
+        gym.make = make_old
 
 
 def _lend_wrappers(module: ModuleType) -> None:
@@ -199,13 +210,13 @@ def _lend_wrappers(module: ModuleType) -> None:
             setattr(module, name, lent(value))
 
 
-def _made(training: Training, make: Callable[..., Any], env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
+def _made(watcher: Watcher, make: Callable[..., Any], env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     _register_family(env_id)
     try:
         env = make(env_id, **options)
     except gymnasium.error.Error as error:
         raise BadInput("env_id", [_why_not_made(env_id, error)]) from error
-    return _watched(training, env, env_id)
+    return _watched(watcher, env, env_id)
 
 
 def _register_family(env_id: str) -> None:
@@ -222,21 +233,21 @@ def _why_not_made(env_id: str, error: Exception) -> str:
     return f"{env_id} cannot be made: {error}"
 
 
-def _watched(training: Training, env: gymnasium.Env[Any, Any], env_id: str) -> gymnasium.Env[Any, Any]:
-    recorder = Recorder(env, training, env_id)
-    _check_action_space(training, recorder, env_id)
+def _watched(watcher: Watcher, env: gymnasium.Env[Any, Any], env_id: str) -> gymnasium.Env[Any, Any]:
+    recorder = Recorder(env, watcher, env_id)
+    _check_action_space(watcher, recorder, env_id)
     return _as_array(recorder)
 
 
-def _check_action_space(training: Training, env: gymnasium.Env[Any, Any], env_id: str) -> None:
+def _check_action_space(watcher: Watcher, env: gymnasium.Env[Any, Any], env_id: str) -> None:
     kinds = {"discrete": gymnasium.spaces.Discrete, "continuous": gymnasium.spaces.Box}
-    wanted = kinds.get(training.script.action_space)
+    wanted = kinds.get(watcher.script.action_space)
     if wanted is None or isinstance(env.action_space, wanted):
         return
     offered = next((name for name, kind in kinds.items() if isinstance(env.action_space, kind)), "other")
     raise BadInput(
         "env_id",
-        [f"{training.script.name} needs {training.script.action_space} actions, but {env_id} has {offered} ones"],
+        [f"{watcher.script.name} needs {watcher.script.action_space} actions, but {env_id} has {offered} ones"],
     )
 
 

@@ -16,9 +16,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from mosaic.errors import MosaicError
+from mosaic_cleanrl.environments import hooked_environments, to_gymnasium
 from mosaic_cleanrl.scripts import Script
 from mosaic_cleanrl.training import Training
+from mosaic_cleanrl.writer import hook_writer
 
 #: Called with the script's globals and the numbers its main loop will run over; yields them.
 MainLoop = Callable[[dict[str, Any], range], Iterator[int]]
@@ -44,10 +48,11 @@ def run_script(training: Training, arguments: Sequence[str], *, main_loop: MainL
     """
     script = training.script
     _use_threads_of_lease()
-    prepare(training, tensorboard_dir)
+    _prepare(training, tensorboard_dir)
     argv, sys.argv = sys.argv, [str(script.path), *arguments]
     try:
-        runpy.run_module(script.module, _globals(script, main_loop), run_name="__main__", alter_sys=True)
+        with hooked_environments(training):
+            runpy.run_module(script.module, _globals(script, main_loop), run_name="__main__", alter_sys=True)
     except SystemExit as left:
         if left.code not in (None, 0):
             raise ScriptLeft(script.name, left.code) from left
@@ -55,15 +60,11 @@ def run_script(training: Training, arguments: Sequence[str], *, main_loop: MainL
         sys.argv = argv
 
 
-def prepare(training: Training, tensorboard_dir: Path) -> None:
+def _prepare(training: Training, tensorboard_dir: Path) -> None:
     """Make ready what the script will import."""
     warnings.filterwarnings("ignore", category=DeprecationWarning)
-    from mosaic_cleanrl.environments import hook_environments
-    from mosaic_cleanrl.writer import hook_writer
-
-    hook_environments(training)
     hook_writer(training, tensorboard_dir)
-    if training.script.api == "gym" and "stable_baselines3" in training.script.path.read_text(encoding="utf-8"):
+    if training.script.api == "gym" and "rb = ReplayBuffer" in training.script.path.read_text(encoding="utf-8"):
         _let_buffers_take_old_spaces()
 
 
@@ -83,8 +84,6 @@ def _let_buffers_take_old_spaces() -> None:
     """Let the replay buffer, written for gymnasium, take gym's spaces from scripts that still use gym."""
     from stable_baselines3.common import buffers
 
-    from mosaic_cleanrl.environments import to_gymnasium
-
     class ReplayBuffer(buffers.ReplayBuffer):
         def __init__(self, size: int, observation_space: Any, action_space: Any, *rest: Any, **options: Any) -> None:
             super().__init__(size, to_gymnasium(observation_space), to_gymnasium(action_space), *rest, **options)
@@ -95,6 +94,4 @@ def _let_buffers_take_old_spaces() -> None:
 def _use_threads_of_lease() -> None:
     threads = os.environ.get("OMP_NUM_THREADS", "")
     if threads.isdigit() and int(threads) > 0:
-        import torch
-
         torch.set_num_threads(int(threads))

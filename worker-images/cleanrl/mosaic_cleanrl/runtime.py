@@ -58,11 +58,11 @@ class CleanRLRuntime:
         """Hold before the next step, or go on; called from a signal handler."""
         self.training.request_pause(paused)
 
-    def resume_from(self, checkpoint: Path) -> None:
+    def resume_from(self, checkpoint: Path) -> dict[str, Any]:
         """Go on from *checkpoint*: weights, optimisers, counters, schedules and generators.
 
         The environments and a replay buffer within ``replay_limit_mb`` continue as well where they can be
-        saved; then the run goes on to the bit.
+        saved; then the run goes on to the bit. Returns what is to be told of the checkpoint.
 
         Raises:
             BadInput: the file cannot be read, or is of another algorithm or environment.
@@ -70,10 +70,12 @@ class CleanRLRuntime:
         """
         from mosaic_cleanrl.checkpoint import faults_of, load
 
-        faults = faults_of(load(checkpoint), script=self.script.name, env_id=self.env_id)
+        kept = load(checkpoint)
+        faults = faults_of(kept, script=self.script.name, env_id=self.env_id)
         if faults:
             raise BadInput(str(checkpoint), faults)
-        self._resume_path = checkpoint
+        self._resume_path, self.seed = checkpoint, kept.seed
+        return {"step": kept.step, "sha256": hashlib.sha256(checkpoint.read_bytes()).hexdigest()}
 
     def arguments(self) -> list[str]:
         """Return the command line that the script is given."""
@@ -122,7 +124,7 @@ class CleanRLRuntime:
         path = self._resume_path or (Path(self.config.policy_path) if self.config.policy_path else None)
         if path is None:
             raise BadInput("policy_path", ["is needed to play: a checkpoint of this worker"])
-        policy = TrainedPolicy(path, self.run_dir, on_episode=lambda _episode: None)
+        policy = TrainedPolicy(path, self.run_dir)
         return serve(
             policy.act_once,
             policy,
@@ -157,12 +159,6 @@ class CleanRLRuntime:
         from mosaic_cleanrl.loop import MainLoop
 
         kept = load(self._resume_path) if self._resume_path else None
-        if kept is not None:
-            self.seed = kept.seed
-            digest = hashlib.sha256(Path(str(self._resume_path)).read_bytes()).hexdigest()
-            self.emitter.checkpoint_loaded(
-                {"checkpoint_path": str(self._resume_path), "step": kept.step, "sha256": digest}
-            )
         return MainLoop(
             self.training,
             checkpoint_dir=self.checkpoint_dir,

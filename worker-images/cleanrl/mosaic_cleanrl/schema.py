@@ -62,7 +62,7 @@ def _range(parameter: Parameter) -> dict[str, Any]:
         return {"minimum": 1}
     if re.fullmatch(r"gamma|tau|gae_lambda|exploration_fraction|start_e|end_e", name):
         return {"minimum": 0, "maximum": 1}
-    if name.endswith("learning_rate") or name.endswith("_lr") and parameter.kind is float:
+    if name.endswith(("learning_rate", "_lr")) and parameter.kind is float:
         return {"exclusiveMinimum": 0}
     return {}
 

@@ -34,7 +34,7 @@ def take_progress(scope: Mapping[str, Any], names: frozenset[str]) -> State:
         "scalars": {name: value for name, value in scope.items() if _is_plain_global(name, value)},
         "arrays": {name: _copied(value) for name, value in _arrays(scope) if name in names or _size(value) == 1},
         "generators": _take_generators(),
-        "environments": [take_layer(layer) for layer in _layers(scope.get("envs"))],
+        "environments": [take_layer(layer) for layer in layers_of(scope.get("envs"))],
     }
 
 
@@ -60,7 +60,7 @@ def give_back(scope: dict[str, Any], state: Mapping[str, Any]) -> None:
     scope.update(state["scalars"])
     if state["replay"] is not None:
         _give_replay(scope["rb"], state["replay"])
-    for layer, taken in zip(_layers(scope.get("envs")), state["environments"], strict=False):
+    for layer, taken in zip(layers_of(scope.get("envs")), state["environments"], strict=False):
         give_layer(layer, taken)
     # Last, since everything above may have drawn.
     _give_generators(state["generators"])
@@ -120,7 +120,7 @@ def _is_data(value: Any) -> bool:
     return isinstance(value, _PLAIN)
 
 
-def _layers(envs: Any) -> Iterator[Any]:
+def layers_of(envs: Any) -> Iterator[Any]:
     """Yield a vector of environments and every layer of each of them, always in the same order."""
     if envs is None:
         return

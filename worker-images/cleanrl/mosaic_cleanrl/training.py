@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, Protocol
 
 from mosaic.errors import MosaicError
 from mosaic.worker import TelemetryEmitter
@@ -87,6 +87,22 @@ class Counters:
     episodes: int = 0
     total_reward: float = 0.0
     updates_logged: int = 0
+
+
+class Watcher(Protocol):
+    """What an environment tells of itself to."""
+
+    script: Script
+
+    @property
+    def step(self) -> int:
+        """Where the run stands."""
+
+    def obey(self) -> None:
+        """Hold or end the run here, if that was asked."""
+
+    def episode_ended(self, episode: Episode) -> None:
+        """Hear of a finished episode."""
 
 
 class Training:
