@@ -1,0 +1,150 @@
+"""Making environments: the plain ones of the libraries, shaped so that RLlib's networks can read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from mosaic.errors import BadInput, did_you_mean
+from mosaic_rllib.catalog import ACTION_SPACES, PARALLEL_FAMILIES, is_multi_agent
+
+#: Pixels per side from which RLlib has convolutions of its own; smaller pictures are read as a row of numbers.
+_SMALLEST_IMAGE = 42
+
+
+class EnvironmentFailed(RuntimeError):
+    """The environment raised in the middle of an episode."""
+
+
+class Blamed(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Says that it was the environment that failed, not RLlib around it."""
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode.
+
+        Raises:
+            EnvironmentFailed: the environment raised.
+
+        """
+        try:
+            return self.env.reset(**options)
+        except Exception as error:
+            raise EnvironmentFailed(_blame(self.env, "reset", error)) from error
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Act once; raises as `reset` does."""
+        try:
+            return self.env.step(action)
+        except Exception as error:
+            raise EnvironmentFailed(_blame(self.env, "step", error)) from error
+
+
+def make_for_rllib(options: Mapping[str, Any]) -> Any:
+    """Make the environment of a run as RLlib wants it; it is called in every process that plays."""
+    env_id, kwargs = options["env_id"], dict(options["env_kwargs"])
+    if not is_multi_agent(env_id):
+        return make_single(env_id, kwargs)
+    from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
+
+    return ParallelPettingZooEnv(make_parallel(env_id, kwargs))
+
+
+def make_single(
+    env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | None = None
+) -> gymnasium.Env[Any, Any]:
+    """Make the environment *env_id* of Gymnasium, or of a package that registers its own there.
+
+    Raises:
+        BadInput: there is none of that name, or it cannot be made so.
+
+    """
+    _register(env_id)
+    rendering = {} if render_mode is None else {"render_mode": render_mode}
+    frames = {"frameskip": 1} if env_id.startswith("ALE/") else {}
+    try:
+        env = gymnasium.make(env_id, **frames, **rendering, **kwargs)
+    except (gymnasium.error.Error, TypeError, ImportError) as error:
+        raise BadInput(f"env_id {env_id!r}", [_first_line(error)]) from error
+    return Blamed(_readable(env, env_id))
+
+
+def make_parallel(env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | None = None) -> Any:
+    """Make the environment *env_id* of PettingZoo, whose agents act at the same time.
+
+    Raises:
+        BadInput: there is none of that name, or it cannot be made so.
+
+    """
+    family, _, name = env_id.rpartition("/")
+    homes = {family: PARALLEL_FAMILIES[family]} if family in PARALLEL_FAMILIES else PARALLEL_FAMILIES
+    home = next((one for one in homes.values() if find_spec(f"{one}.{name}") is not None), None)
+    if home is None:
+        known = [f"{one}/{module.name}" for one, place in homes.items() for module in _modules_of(place)]
+        raise BadInput(f"env_id {env_id!r}", [f"PettingZoo has no such environment{did_you_mean(env_id, known)}"])
+    try:
+        return import_module(f"{home}.{name}").parallel_env(render_mode=render_mode, **kwargs)
+    except (TypeError, ImportError, AttributeError) as error:
+        raise BadInput(f"env_id {env_id!r}", [_first_line(error)]) from error
+
+
+def space_faults(algo: str, env_id: str, action_spaces: Mapping[str, spaces.Space[Any]]) -> list[str]:
+    """Say which agents act in a way that *algo* cannot learn."""
+    able = ACTION_SPACES[algo]
+    return [
+        f"{algo} cannot act in {env_id}: the actions{f' of {agent}' if agent else ''} are {space}, "
+        f"it knows {' and '.join(able)} ones"
+        for agent, space in action_spaces.items()
+        if _kind_of(space) not in able
+    ]
+
+
+def _kind_of(space: spaces.Space[Any]) -> str:
+    kinds = {spaces.Discrete: "discrete", spaces.Box: "continuous", spaces.MultiDiscrete: "multi_discrete"}
+    return kinds.get(type(space), type(space).__name__)
+
+
+def _register(env_id: str) -> None:
+    if env_id.startswith("ALE/"):
+        gymnasium.register_envs(import_module("ale_py"))
+    elif env_id.startswith(("MiniGrid-", "BabyAI-")):
+        gymnasium.register_envs(import_module("minigrid"))
+
+
+def _readable(env: gymnasium.Env[Any, Any], env_id: str) -> gymnasium.Env[Any, Any]:
+    """Turn what is seen into one array of numbers: RLlib's default networks read nothing else."""
+    if env_id.startswith("ALE/"):
+        atari = import_module("ray.rllib.env.wrappers.atari_wrappers")
+        wrapped: gymnasium.Env[Any, Any] = atari.wrap_atari_for_new_api_stack(env, dim=64, framestack=4)
+        return wrapped
+    if env_id.startswith("MiniGrid-"):
+        env = import_module("minigrid.wrappers").ImgObsWrapper(env)
+    elif env_id.startswith("BabyAI-"):
+        # The mission is part of what must be known there; this wrapper spells it out.
+        env = import_module("minigrid.wrappers").FlatObsWrapper(env)
+    space = env.observation_space
+    if isinstance(space, spaces.Box) and len(space.shape) == 3 and min(space.shape[:2]) >= _SMALLEST_IMAGE:
+        return env
+    if not isinstance(space, spaces.Box) or len(space.shape) != 1:
+        env = gymnasium.wrappers.FlattenObservation(env)
+    return gymnasium.wrappers.DtypeObservation(env, np.float32)
+
+
+def _modules_of(package: str) -> list[Any]:
+    found = import_module(package)
+    return [module for module in iter_modules(found.__path__) if is_multi_agent(module.name)]
+
+
+def _blame(env: gymnasium.Env[Any, Any], method: str, error: Exception) -> str:
+    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+    return f"the environment {name} failed in {method}(): {type(error).__name__}: {error}"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,71 @@
+"""RLlib's results in the words that all workers share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+#: RLlib's name of a learner's value, and ours.
+_SHARED = {
+    "policy_loss": "loss/policy",
+    "vf_loss": "loss/value",
+    "qf_loss": "loss/q",
+    "total_loss": "loss/total",
+    "entropy": "entropy",
+    "mean_kl_loss": "approx_kl",
+    "vf_explained_var": "explained_variance",
+    "default_optimizer_learning_rate": "learning_rate",
+}
+#: Where an algorithm has an actor and critics, its losses are called so.
+_ACTOR_CRITIC = {
+    "policy_loss": "loss/actor",
+    "qf_loss": "loss/critic",
+    "alpha_loss": "loss/entropy",
+    "policy_lr": "learning_rate",
+}
+#: Of all learners together; the sums of their parts are told anyway.
+_TOGETHER = "__all_modules__"
+_SINGLE = "default_policy"
+
+
+class TrainingDiverged(RuntimeError):
+    """A loss is no number any more, and no step can bring it back."""
+
+
+def learner_metrics(algo: str, result: Mapping[str, Any]) -> dict[str | None, dict[str, float]]:
+    """Return the values of each policy; the only policy of a single agent is called None."""
+    names = _SHARED | (_ACTOR_CRITIC if algo == "sac" else {})
+    found: dict[str | None, dict[str, float]] = {}
+    for module, values in result.get("learners", {}).items():
+        if module != _TOGETHER and isinstance(values, Mapping):
+            policy = None if module == _SINGLE else str(module)
+            found[policy] = {names.get(name, f"rllib/{name}"): value for name, value in _numbers_in(values)}
+    return {policy: values for policy, values in found.items() if values}
+
+
+def refuse_divergence(metrics: Mapping[str | None, Mapping[str, float]], step: int, iteration: int) -> None:
+    """Raise when a loss is NaN or infinite.
+
+    Raises:
+        TrainingDiverged: names the loss, the policy and the moment.
+
+    """
+    for policy, values in metrics.items():
+        for name, value in values.items():
+            if name.startswith("loss/") and not math.isfinite(value):
+                whose = f" of policy {policy!r}" if policy else ""
+                raise TrainingDiverged(
+                    f"{name}{whose} became {value} by step {step} (iteration {iteration}); "
+                    "lower the learning rate, set grad_clip, or look at the rewards of the environment"
+                )
+
+
+def _numbers_in(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for name, value in values.items():
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            continue
+        if not isinstance(value, bool):
+            yield str(name), number

@@ -1,0 +1,38 @@
+"""The schema of a run's settings, with what the installed RLlib takes per algorithm."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from mosaic.worker import config_schema
+from mosaic_rllib.arguments import ALGORITHMS, parameters_schema
+from mosaic_rllib.catalog import ACTION_SPACES, CONTINUOUS, EXAMPLES
+from mosaic_rllib.config import RLlibConfig
+
+
+@cache
+def published_schema() -> dict[str, Any]:
+    """Return the schema: the fields of `RLlibConfig`, and per algorithm what ``algo_params`` may hold."""
+    schema = config_schema(RLlibConfig)
+    schema["properties"]["env_id"]["examples"] = list(EXAMPLES)
+    schema["$defs"] = {algo: parameters_schema(algo) for algo in ALGORITHMS}
+    schema["anyOf"] = [*(_branch(algo) for algo in ALGORITHMS), _unknown_algo()]
+    schema["x-algorithms"] = {algo: {"action_spaces": list(spaces)} for algo, spaces in ACTION_SPACES.items()}
+    return schema
+
+
+def _branch(algo: str) -> dict[str, Any]:
+    properties: dict[str, Any] = {"algo": {"const": algo}, "algo_params": {"$ref": f"#/$defs/{algo}"}}
+    if "continuous" not in ACTION_SPACES[algo]:
+        names = "|".join(re.escape(name) for name in CONTINUOUS)
+        properties["env_id"] = {"pattern": f"^(?!({names})-v)"}
+    # A field that is left out has its default, which is of another branch.
+    required = {} if algo == "ppo" else {"required": ["algo"]}
+    return {"properties": properties} | required
+
+
+def _unknown_algo() -> dict[str, Any]:
+    """Leave a name that no branch knows to the list of names, which says more about it."""
+    return {"properties": {"algo": {"pattern": f"^(?!({'|'.join(ALGORITHMS)})$)"}}, "required": ["algo"]}

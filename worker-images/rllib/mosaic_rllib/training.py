@@ -1,0 +1,93 @@
+"""RLlib's algorithm as a run uses it: built from a plan, trained by iterations, saved and restored."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from ray.rllib.algorithms.algorithm import Algorithm
+from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
+from ray.tune.registry import get_trainable_cls, register_env
+
+from mosaic.errors import BadInput
+from mosaic_rllib.callbacks import EpisodeReporter
+from mosaic_rllib.catalog import is_multi_agent
+from mosaic_rllib.config import RLlibConfig
+from mosaic_rllib.environments import make_for_rllib, space_faults
+from mosaic_rllib.plan import ENVIRONMENT, Plan
+from mosaic_rllib.policy import SHARED, own_policy, shared_policy
+
+
+def build_algorithm(config: RLlibConfig, plan: Plan, seed: int) -> Algorithm:
+    """Build the algorithm; Ray must be running.
+
+    Raises:
+        BadInput: the environment does not exist, the algorithm cannot act in it, or RLlib refuses an argument.
+
+    """
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+    torch.set_num_threads(plan.learner_threads)
+    register_env(ENVIRONMENT, make_for_rllib)
+    agents = _agents_of(config)
+    try:
+        settings = algorithm_config(plan, agents if is_multi_agent(config.env_id) else [], config.policies)
+        settings.validate()
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise BadInput("algo_params", [f"RLlib refuses them: {str(error).strip()}"]) from error
+    return settings.build_algo()
+
+
+def algorithm_config(plan: Plan, agents: list[str], policies: str) -> AlgorithmConfig:
+    """Carry out *plan*; *agents* is empty where there is only one."""
+    settings = get_trainable_cls(plan.algo.upper()).get_default_config().framework("torch")
+    for method, arguments in plan.calls.items():
+        if arguments:
+            getattr(settings, method)(**arguments)
+    settings.callbacks(EpisodeReporter)
+    if agents and policies == "shared":
+        settings.multi_agent(policies={SHARED}, policy_mapping_fn=shared_policy)
+    elif agents:
+        settings.multi_agent(policies=set(agents), policy_mapping_fn=own_policy)
+    return settings
+
+
+def env_steps(result: Mapping[str, Any]) -> int:
+    """Return how many environment steps the run has taken, by the *result* of an iteration."""
+    return int(result.get("env_runners", {}).get("num_env_steps_sampled_lifetime") or 0)
+
+
+def save(algorithm: Algorithm, directory: Path) -> Path:
+    """Let RLlib save all of its state into *directory*."""
+    return Path(algorithm.save_to_path(str(directory.resolve())))
+
+
+def restore(algorithm: Algorithm, directory: Path) -> None:
+    """Let RLlib take up what it saved in *directory*: networks, optimisers, counters and schedules."""
+    algorithm.restore_from_path(str(directory.resolve()))
+
+
+def _agents_of(config: RLlibConfig) -> list[str]:
+    """Make the environment once to see who acts in it and how.
+
+    Raises:
+        BadInput: as `build_algorithm` does.
+
+    """
+    env = make_for_rllib({"env_id": config.env_id, "env_kwargs": config.env_kwargs})
+    try:
+        shared = is_multi_agent(config.env_id)
+        spaces = dict(env.action_space.spaces) if shared else {"": env.action_space}
+        faults = space_faults(config.algo, config.env_id, spaces)
+        if shared and config.policies == "shared" and len({str(space) for space in spaces.values()}) > 1:
+            faults.append(f"the agents of {config.env_id} act in different ways; set policies to independent")
+    finally:
+        env.close()
+    if faults:
+        raise BadInput(f"env_id {config.env_id!r}", faults)
+    return [str(agent) for agent in spaces]
