@@ -70,7 +70,7 @@ def settings_page() -> Iterator[str]:
     """List every variable that a service or an agent reads."""
     yield from ("# Settings", "", NOTICE, "")
     yield "Each process reads its settings once, from the environment; a misspelt variable stops it at the start."
-    yield "For the services, `NAME_FILE` may name a file that holds the value of `NAME`."
+    yield "`NAME_FILE` may name a file that holds the value of `NAME`: a secret need not stand in the environment."
     for title, prefix, settings in SETTINGS:
         yield from ("", f"## {title}", "", "| variable | default | meaning |", "|---|---|---|")
         described = config_schema(settings)["properties"]

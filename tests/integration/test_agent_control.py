@@ -18,7 +18,7 @@ import grpc
 import pytest
 
 from mosaic.agent.control import GrpcRegistry, GrpcScheduler
-from mosaic.agent.health import HealthServer
+from mosaic.agent.health import health_server
 from mosaic.agent.inventory import Gpu, Machine
 from mosaic.agent.ports import Directive, GpuShare, Held, Introduction, Report, Wish, WorkerProfile
 from mosaic.errors import ServiceUnavailable, StaleAttempt
@@ -177,7 +177,7 @@ def test_a_service_that_is_away_is_unavailable() -> None:
 
 def test_health_says_what_is_not_reached(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    health = HealthServer("127.0.0.1:0", bench.agent)
+    health = health_server("127.0.0.1:0", bench.agent)
     health.start()
     base = f"http://{health.address}"
 

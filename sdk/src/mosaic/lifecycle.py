@@ -73,6 +73,19 @@ class AttemptFact(str, Enum):
     LOST = "lost"
 
 
+class FailureKind(str, Enum):
+    """How an attempt came to its end without success; each has a retry budget of its own."""
+
+    CONFIG_ERROR = "config_error"  #: the worker refused its config; it would again
+    CRASH = "crash"  #: the worker ended with an error
+    OUT_OF_MEMORY = "out_of_memory"  #: killed for using more memory than there is
+    HUNG = "hung"  #: no line and no heartbeat for its limit
+    LOST_AGENT = "lost_agent"  #: its agent or its node went away
+    PREEMPTED = "preempted"  #: it made room for another run
+    INFRASTRUCTURE = "infrastructure"  #: disk, network, driver: ours, not the run's
+    TIME_LIMIT = "time_limit"  #: it used up its wall time
+
+
 def _run_table() -> dict[tuple[RunState, RunFact], RunState]:
     state, fact = RunState, RunFact
     table = {

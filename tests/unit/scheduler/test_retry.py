@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from mosaic.ids import RunId
-from mosaic_scheduler.domain.retry import Budget, Failure, FailureKind, RetrySettings, next_attempt
+from mosaic.lifecycle import FailureKind
+from mosaic_scheduler.domain.retry import Budget, Failure, RetrySettings, next_attempt
 from tests.builders import NOON, minutes
 
 RUN = RunId("run-1")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mosaic.agent.outcome import Ending, Evidence, FailureKind, judge
-from mosaic.lifecycle import AttemptFact
+from mosaic.agent.outcome import Ending, Evidence, judge
+from mosaic.lifecycle import AttemptFact, FailureKind
 
 CASES = {
     "a clean exit with a last word is a success": (

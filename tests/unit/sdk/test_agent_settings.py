@@ -34,7 +34,7 @@ def test_every_fault_is_named_at_once() -> None:
         Settings.from_env(env)
 
     faults = "\n".join(caught.value.faults)
-    assert "MOSAIC_AGENT_SLOTS='many' is not a number" in faults
+    assert "MOSAIC_AGENT_SLOTS='many' is not a whole number" in faults
     assert "MOSAIC_AGENT_BROKER_ULR is not a setting, did you mean 'MOSAIC_AGENT_BROKER_URL'?" in faults
     assert "MOSAIC_AGENT_HOME is not set" in faults
     assert "MOSAIC_AGENT_NODE_ID='a b' is not an id" in faults

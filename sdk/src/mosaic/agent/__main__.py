@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
 import threading
 
-import structlog
-
 from mosaic.agent.bootstrap import build_agent
-from mosaic.agent.health import HealthServer
+from mosaic.agent.health import health_server
 from mosaic.agent.settings import Settings
 from mosaic.errors import MosaicError
+from mosaic.hosting.logs import configure_logs
 
 
 def main() -> int:
     """Read the settings, run, and return the exit status."""
     try:
         settings = Settings.from_env(os.environ)
-        _configure_logs(settings.log_level)
+        configure_logs("agent", level=settings.log_level)
         agent, close = build_agent(settings, os.environ)
     except MosaicError as error:
         sys.stderr.write(f"{error}\n")
@@ -28,7 +26,7 @@ def main() -> int:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    health = HealthServer(settings.health_address, agent) if settings.health_address else None
+    health = health_server(settings.health_address, agent) if settings.health_address else None
     if health is not None:
         health.start()
     agent.start()
@@ -38,22 +36,6 @@ def main() -> int:
     if health is not None:
         health.stop()
     return 0
-
-
-def _configure_logs(level: str) -> None:
-    number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
-    logging.basicConfig(level=max(number, logging.WARNING), stream=sys.stderr)
-    renderer = structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
-    structlog.configure(
-        processors=[
-            structlog.stdlib.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
 
 
 if __name__ == "__main__":

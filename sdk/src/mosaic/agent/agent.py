@@ -27,6 +27,7 @@ from mosaic.agent.shipper import Shipper
 from mosaic.agent.spool import Spool
 from mosaic.errors import MosaicError, Refused, SessionRejected
 from mosaic.events.frame import FrameSink
+from mosaic.hosting.health import Probe, check
 from mosaic.ids import RunId
 from mosaic.lifecycle import ATTEMPT_TERMINAL
 
@@ -168,12 +169,15 @@ class Agent:
 
     def faults(self) -> dict[str, str]:
         """Return what does not work at the moment, by part; empty means ready."""
-        parts = {
-            "registry": self.membership.fault,
-            "telemetry": self._shipper.fault,
-            "doorbell": self._doorbell.fault,
+        return check(self.probes())
+
+    def probes(self) -> dict[str, Probe]:
+        """Return what the readiness of this agent depends on."""
+        return {
+            "registry": lambda: self.membership.fault,
+            "telemetry": lambda: self._shipper.fault,
+            "doorbell": lambda: self._doorbell.fault,
         }
-        return {name: fault for name, fault in parts.items() if fault is not None}
 
     def running(self) -> int:
         """Return how many attempts are executed here now."""

@@ -7,19 +7,7 @@ import signal
 from dataclasses import dataclass
 from enum import Enum
 
-from mosaic.lifecycle import AttemptFact
-
-
-class FailureKind(str, Enum):
-    """Why an attempt failed; the scheduler has a retry budget for each."""
-
-    CONFIG_ERROR = "config_error"  #: trying again would fail again
-    CRASH = "crash"
-    OUT_OF_MEMORY = "out_of_memory"
-    HUNG = "hung"  #: no line for longer than its limit
-    TIME_LIMIT = "time_limit"
-    LOST_AGENT = "lost_agent"  #: the agent itself went away: it never counts against the run
-    INFRASTRUCTURE = "infrastructure"  #: ours, not the worker's: disk, interpreter, driver
+from mosaic.lifecycle import AttemptFact, FailureKind
 
 
 class Ending(Enum):

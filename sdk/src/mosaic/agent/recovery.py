@@ -10,10 +10,10 @@ from mosaic.agent.child import end_processes
 from mosaic.agent.farewell import close_books, compose
 from mosaic.agent.ledger import AttemptHome, Entry, Farewell
 from mosaic.agent.nursery import Stores
-from mosaic.agent.outcome import FailureKind, Outcome
+from mosaic.agent.outcome import Outcome
 from mosaic.agent.stream import Stream
 from mosaic.agent.translate import Mask
-from mosaic.lifecycle import AttemptFact
+from mosaic.lifecycle import AttemptFact, FailureKind
 
 log = structlog.get_logger()
 

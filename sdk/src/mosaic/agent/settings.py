@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
-from mosaic.errors import BadInput, did_you_mean
+from mosaic.errors import BadInput
+from mosaic.hosting.settings import read_settings
 from mosaic.ids import is_id
-
-PREFIX = "MOSAIC_AGENT_"
 
 
 @dataclass(frozen=True)
@@ -57,27 +54,12 @@ class Settings:
         Raises:
             BadInput: lists every missing, unreadable and misspelt variable.
         """
-        hints = typing.get_type_hints(cls)
-        known = {PREFIX + field.name.upper(): field for field in fields(cls)}
-        values: dict[str, Any] = {}
-        faults = [
-            f"{name} is not a setting{did_you_mean(name, known)}"
-            for name in sorted(env)
-            if name.startswith(PREFIX) and name not in known
-        ]
-        for variable, field in known.items():
-            if variable in env:
-                try:
-                    values[field.name] = hints[field.name](env[variable])
-                except ValueError:
-                    faults.append(f"{variable}={env[variable]!r} is not a number")
-            elif field.default is MISSING:
-                faults.append(f"{variable} is not set")
-        faults += [
-            f"{PREFIX}{name.upper()}={values[name]!r} is not an id"
-            for name in ("agent_id", "node_id")
-            if values.get(name) and not is_id(values[name])
-        ]
+        names = {name: env.get(name, "") for name in ("MOSAIC_AGENT_AGENT_ID", "MOSAIC_AGENT_NODE_ID")}
+        faults = [f"{name}={value!r} is not an id" for name, value in names.items() if value and not is_id(value)]
+        try:
+            settings = read_settings(cls, "MOSAIC_AGENT", env)
+        except BadInput as error:
+            raise BadInput("environment", [*error.faults, *faults]) from error
         if faults:
             raise BadInput("environment", faults)
-        return cls(**values)
+        return settings

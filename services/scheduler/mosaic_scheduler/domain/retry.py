@@ -11,23 +11,10 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import Enum
 from types import MappingProxyType
 
 from mosaic.ids import RunId
-
-
-class FailureKind(str, Enum):
-    """How an attempt came to its end without success."""
-
-    CONFIG_ERROR = "config_error"  #: the worker refused its config; it would again
-    CRASH = "crash"  #: the worker ended with an error
-    OUT_OF_MEMORY = "out_of_memory"  #: killed for using more memory than it leased
-    HUNG = "hung"  #: no line and no heartbeat for its limit
-    LOST_AGENT = "lost_agent"  #: its agent or its node went away
-    PREEMPTED = "preempted"  #: it made room for another run
-    INFRASTRUCTURE = "infrastructure"  #: disk, network, driver: ours, not the run's
-    TIME_LIMIT = "time_limit"  #: it used up its wall time
+from mosaic.lifecycle import FailureKind
 
 
 @dataclass(frozen=True, slots=True)

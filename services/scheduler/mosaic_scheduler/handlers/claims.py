@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 
 from mosaic.errors import SessionRejected, StaleAttempt
 from mosaic.ids import AgentId, RunId
-from mosaic.lifecycle import AttemptFact, AttemptState, RunFact, RunState, is_terminal
+from mosaic.lifecycle import AttemptFact, AttemptState, FailureKind, RunFact, RunState, is_terminal
 from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, Wish
-from mosaic_scheduler.domain.retry import FailureKind, RetrySettings
+from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.transition import move_attempt, move_run
 from mosaic_scheduler.handlers.endings import end_attempt, with_report
 from mosaic_scheduler.ports import Clock, Fleet, RunStore, RunTransaction, Secrets

@@ -7,11 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from mosaic.events.sealed import RunSealed, SealedAttempt
-from mosaic.lifecycle import AttemptFact, AttemptState, RunFact, is_terminal
+from mosaic.lifecycle import AttemptFact, AttemptState, FailureKind, RunFact, is_terminal
 from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, Wish
 from mosaic_scheduler.domain.retry import (
     Failure,
-    FailureKind,
     RetrySettings,
     next_attempt,
 )

@@ -11,7 +11,7 @@ import structlog
 from mosaic.errors import Unavailable
 from mosaic.events.sealed import RunSealed
 from mosaic.ids import AgentId, NodeId, RunId, TeamName
-from mosaic.lifecycle import AttemptFact, AttemptState, RunFact, RunState, is_terminal
+from mosaic.lifecycle import AttemptFact, AttemptState, FailureKind, RunFact, RunState, is_terminal
 from mosaic_scheduler.domain.changes import (
     AgentGone,
     AgentIs,
@@ -28,7 +28,7 @@ from mosaic_scheduler.domain.changes import (
 from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, Wish, as_queued, as_running
 from mosaic_scheduler.domain.plan import Admission, Plan, Preemption
 from mosaic_scheduler.domain.planner import Planner
-from mosaic_scheduler.domain.retry import FailureKind, RetrySettings
+from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import PolicySettings, Snapshot, Team
 from mosaic_scheduler.domain.transition import move_attempt, move_run
