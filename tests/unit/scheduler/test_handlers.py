@@ -382,3 +382,19 @@ def test_a_retry_is_a_new_run_that_names_the_old_one(desk: Desk) -> None:
 
     assert (run.spec.config, run.spec.seed) == (again.spec.config, again.spec.seed)
     assert run.run_id == again.spec.labels["retry_of"]
+
+
+def test_recent_use_is_charged_and_outlives_the_scheduler(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+    for _ in range(30):
+        desk.later(20)
+        desk.renew(claimed)
+        desk.rounds.sweep()
+
+    with desk.store.read() as work:
+        usage = work.usage()
+
+    assert 0 < usage.teams[TeamName("default")] < 1
+    assert usage.as_of == desk.now

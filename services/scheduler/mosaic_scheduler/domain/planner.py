@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from mosaic.ids import RunId
-from mosaic_scheduler.domain.amount import dominant
+from mosaic_scheduler.domain.amount import dominant, required_amount
 from mosaic_scheduler.domain.changes import (
     AgentGone,
     AgentIs,
@@ -26,12 +26,12 @@ from mosaic_scheduler.domain.deadline import Deadlines
 from mosaic_scheduler.domain.fairness import Turns
 from mosaic_scheduler.domain.fleet import Fleet
 from mosaic_scheduler.domain.line import WaitingLine
-from mosaic_scheduler.domain.plan import Plan
+from mosaic_scheduler.domain.plan import Admission, Plan
 from mosaic_scheduler.domain.quota import Ledger
 from mosaic_scheduler.domain.round import Round
 from mosaic_scheduler.domain.run import QueuedRun, RunningAttempt
 from mosaic_scheduler.domain.snapshot import Snapshot, Usage
-from mosaic_scheduler.domain.usage import fold
+from mosaic_scheduler.domain.usage import charge_starts, fold
 
 
 class Planner:
@@ -88,6 +88,15 @@ class Planner:
         teams = {name: dominant(account.held, capacity) for name, account in self._ledger.accounts.items()}
         users = {key: dominant(account.held, capacity) for key, account in self._ledger.users.items()}
         return fold(self._usage, teams=teams, users=users, now=now, half_life=self._settings.half_life)
+
+    def charged_usage(self, admissions: Iterable[Admission]) -> Usage:
+        """Return the decayed use with the entry penalty of these starts added; their runs still wait here."""
+        capacity, settings = self._fleet.capacity, self._settings
+        starts = [
+            (run.team, run.user, dominant(required_amount(run.requirements), capacity))
+            for run in (self.queued[admission.run_id] for admission in admissions)
+        ]
+        return charge_starts(self._usage, starts, entry_penalty=settings.entry_penalty, half_life=settings.half_life)
 
     def _apply(self, change: Change) -> None:
         match change:

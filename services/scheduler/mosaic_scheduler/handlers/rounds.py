@@ -61,8 +61,10 @@ class RoundSettings:
     ring_again: timedelta = timedelta(seconds=5)
     #: ...and given to somebody else after this.
     claim_within: timedelta = timedelta(seconds=60)
-    #: How often recent use is brought up to date and written down.
-    fold_usage_every: timedelta = timedelta(seconds=10)
+    #: How often recent use is written down.
+    save_usage_every: timedelta = timedelta(seconds=10)
+    #: Rounds come as fast as things happen; for the patience of who is overtaken, one in so long counts.
+    count_overtaking_every: timedelta = timedelta(seconds=30)
     #: Between SIGTERM and SIGKILL.
     grace: timedelta = timedelta(seconds=20)
     #: Silence after which a worker is called hung, unless its run says otherwise.
@@ -92,7 +94,8 @@ class Rounds:
         self._settings = settings
         self._planner = Planner(Snapshot(settings=settings.policy))
         self._revision = -1
-        self._folded_at = clock()
+        self._usage_saved_at = clock()
+        self._overtaking_counted_at = clock()
         self._view = FleetView()
         self._teams: dict[TeamName, Team] = {}
         self._grades: dict[str, ResumeGrade | None] = {}
@@ -115,8 +118,11 @@ class Rounds:
     def plan(self) -> Plan:
         """Run one round and ring those who were admitted."""
         now = self._clock()
-        self._planner.apply(self._changes())
+        # What is held now has been held until now: it is folded before anything ends.
+        self._planner.apply([UsageFolded(self._planner.folded_usage(now)), *self._changes()])
         decided = self._planner.plan(now)
+        if decided.admissions:
+            self._planner.apply([UsageFolded(self._planner.charged_usage(decided.admissions))])
         if decided.admissions or decided.preemptions or decided.expiries or decided.overtaken:
             self._record(decided, now)
         self.flush()
@@ -125,7 +131,7 @@ class Rounds:
     def sweep(self) -> None:
         """Heal what nobody reported: lost attempts, lost rings, messages that did not leave."""
         now = self._clock()
-        self._fold_usage(now)
+        self._save_usage(now)
         self._expire_leases(now)
         self._ring_again(now)
         self.flush()
@@ -187,10 +193,16 @@ class Rounds:
                 self._preempt(work, preemption, now)
             for expiry in decided.expiries:
                 self._wish(work, expiry.run_id, expiry.attempt, Wish.EXPIRE, now)
-            for run_id in decided.overtaken:
-                run = work.run(run_id)
-                if run is not None and run.state is RunState.QUEUED:
-                    work.save_run(replace(run, passed_over=run.passed_over + 1))
+            self._count_overtaking(work, decided, now)
+
+    def _count_overtaking(self, work: RunTransaction, decided: Plan, now: datetime) -> None:
+        if not decided.overtaken or now - self._overtaking_counted_at < self._settings.count_overtaking_every:
+            return
+        self._overtaking_counted_at = now
+        for run_id in decided.overtaken:
+            run = work.run(run_id)
+            if run is not None and run.state is RunState.QUEUED:
+                work.save_run(replace(run, passed_over=run.passed_over + 1))
 
     def _admit(self, work: RunTransaction, admission: Admission, now: datetime) -> None:
         run = work.run(admission.run_id)
@@ -256,13 +268,10 @@ class Rounds:
         work.send_later(OutboxMessage("ring", run_id, number, {"agent_id": attempt.agent_id}))
         return work.save_run(moved)
 
-    def _fold_usage(self, now: datetime) -> None:
-        if now - self._folded_at < self._settings.fold_usage_every:
-            return
-        self._folded_at = now
-        usage = self._planner.folded_usage(now)
-        self._planner.apply([UsageFolded(usage)])
-        self._store.save_usage(usage)
+    def _save_usage(self, now: datetime) -> None:
+        if now - self._usage_saved_at >= self._settings.save_usage_every:
+            self._usage_saved_at = now
+            self._store.save_usage(self._planner.folded_usage(now))
 
     def _expire_leases(self, now: datetime) -> None:
         with self._store.read() as work:
