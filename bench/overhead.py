@@ -15,9 +15,10 @@ from pathlib import Path
 from statistics import median
 
 from bench.platforms import running_platform
-from mosaic.agent.environments import find_environment, install, installed_environments, state_dir
+from mosaic.agent.environments import find_environment, install, installed_environments
 from mosaic.agent.recipes import find_recipe
 from mosaic.client import Mosaic, Submission
+from mosaic.hosting.settings import home_directory
 
 WORKER = "reference"
 
@@ -57,7 +58,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40_000)
     asked = parser.parse_args()
     config: dict[str, object] = {"env_id": "CartPole-v1", "total_steps": asked.steps}
-    home = state_dir() / "bench"
+    home = home_directory(os.environ) / "bench"
     python = environment(home)
     bare, under = [], []
     with running_platform(home) as fleet:

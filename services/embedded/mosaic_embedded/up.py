@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mosaic.client.endpoints import home_directory
 from mosaic.hosting.logs import configure_logs
+from mosaic.hosting.settings import home_directory
 from mosaic_embedded.platform import Platform
 
 out = Console(highlight=False)

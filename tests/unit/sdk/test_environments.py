@@ -12,11 +12,11 @@ from mosaic.agent.environments import (
     install,
     installed_environments,
     remove,
-    state_dir,
 )
 from mosaic.agent.interpreters import Interpreter, PythonMissing, Version, choose_interpreter, fits
 from mosaic.agent.recipes import Recipe, find_recipe, known_images
 from mosaic.errors import BadInput, WorkerBroken
+from mosaic.hosting.settings import home_directory
 
 CORRIDOR = Recipe("corridor", "mosaic-corridor")
 
@@ -125,8 +125,8 @@ def test_an_unknown_environment_gets_its_nearest_neighbour(tmp_path: Path) -> No
 
 
 def test_the_state_lies_where_the_environment_says_or_at_home() -> None:
-    assert Path("/elsewhere") == state_dir({"MOSAIC_HOME": "/elsewhere", "HOME": "/home/a"})
-    assert Path("/home/a/.mosaic") == state_dir({"HOME": "/home/a"})
+    assert Path("/elsewhere") == home_directory({"MOSAIC_HOME": "/elsewhere", "HOME": "/home/a"})
+    assert Path("/home/a/.mosaic") == home_directory({"HOME": "/home/a"})
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,6 @@ class Environment:
         return self.path / "bin" / "python"
 
 
-def state_dir(env: Mapping[str, str] = os.environ) -> Path:
-    """Return where MOSAIC keeps its state: ``MOSAIC_HOME``, else ``~/.mosaic``."""
-    return Path(env.get("MOSAIC_HOME") or Path(env.get("HOME", "~")).expanduser() / ".mosaic")
-
-
 def installed_environments(state: Path) -> list[Environment]:
     """Return every finished environment under *state*, by name."""
     root = state / "workers"

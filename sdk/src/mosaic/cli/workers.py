@@ -19,7 +19,6 @@ from mosaic.agent.environments import (
     installed_environments,
     probe_environment,
     remove,
-    state_dir,
 )
 from mosaic.agent.recipes import find_recipe
 from mosaic.cli.render import document, out
@@ -88,7 +87,7 @@ def check(
 @app.command("list")
 def list_workers(as_json: AsJson = False) -> None:
     """List the workers of this environment and of every installed one, the broken ones with the reason."""
-    homes = [None, *installed_environments(state_dir())]
+    homes = [None, *installed_environments(_home())]
     rows = [row for home in homes for row in _rows(home)]
     if as_json:
         document(rows)
@@ -105,7 +104,7 @@ def install_worker(
     """Make the environment of a worker: a venv of its own, from its lock where it has one."""
     recipe = find_recipe(name, start=Path(), label=label)
     with _narrated(f"installing {recipe.name}") as progress:
-        environment = install(recipe, state_dir(), upgrade=upgrade, progress=progress)
+        environment = install(recipe, _home(), upgrade=upgrade, progress=progress)
     out.print(
         f"[green]✓[/] {escape(environment.name)}: Python {environment.python_version}, "
         f"{environment.size_mb:.0f} MB in {escape(str(environment.path))}",
@@ -115,7 +114,7 @@ def install_worker(
 @app.command("remove")
 def remove_worker(name: Annotated[str, typer.Argument(help="Name of the environment.")]) -> None:
     """Delete the environment of a worker."""
-    remove(name, state_dir())
+    remove(name, _home())
     out.print(f"[green]✓[/] {escape(name)} is removed")
 
 
@@ -127,7 +126,7 @@ def _located(package: str) -> tuple[str, str]:
     here = sys.executable, package
     if package in {point.name for point in installed_entry_points()}:
         return here
-    workers = {home: probe_environment(home).workers for home in installed_environments(state_dir())}
+    workers = {home: probe_environment(home).workers for home in installed_environments(_home())}
     for home, found in workers.items():
         if home.name == package and len(found) == 1:
             return str(home.python), found[0].worker_id
@@ -218,3 +217,7 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         cells = (row[key] for key in ("worker", "version", "library", "python", "environment"))
         table.add_row(*(escape(str(cell)) for cell in cells), size, state)
     out.print(table)
+
+
+def _home() -> Path:
+    return home_directory(os.environ)

@@ -60,8 +60,3 @@ class Endpoints:
         draft = path.with_suffix(".tmp")
         draft.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
         os.replace(draft, path)
-
-
-def home_directory(env: Mapping[str, str]) -> Path:
-    """Return the state directory: ``MOSAIC_HOME``, or ``~/.mosaic``."""
-    return Path(env.get("MOSAIC_HOME") or "~/.mosaic").expanduser()

@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 
 from mosaic.client import reading
-from mosaic.client.endpoints import Endpoints, home_directory
+from mosaic.client.endpoints import Endpoints
 from mosaic.client.values import (
     Curve,
     Episode,
@@ -26,6 +26,7 @@ from mosaic.client.values import (
     Summary,
 )
 from mosaic.errors import NotFound
+from mosaic.hosting.settings import home_directory
 from mosaic.lifecycle import RunState
 from mosaic.wire.channel import open_channel
 from mosaic.wire.convert import run_state_to_wire

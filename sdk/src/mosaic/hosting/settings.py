@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
+from pathlib import Path
 from typing import Any, TypeVar
 
 from mosaic.errors import BadInput, did_you_mean
@@ -37,6 +38,11 @@ def read_settings(cls: type[SettingsT], prefix: str, env: Mapping[str, str]) -> 
     if faults:
         raise BadInput("environment", faults)
     return cls(**values)
+
+
+def home_directory(env: Mapping[str, str]) -> Path:
+    """Return where one machine keeps its state: ``MOSAIC_HOME``, else ``~/.mosaic``."""
+    return Path(env.get("MOSAIC_HOME") or Path(env.get("HOME", "~")).expanduser() / ".mosaic")
 
 
 def variables(cls: type[Any], prefix: str) -> dict[str, bool]:
