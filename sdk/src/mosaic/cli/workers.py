@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from mosaic.agent.environments import (
 from mosaic.agent.recipes import find_recipe
 from mosaic.cli.render import document, out
 from mosaic.cli.scaffold.project import create_project, package_of
+from mosaic.hosting.settings import home_directory
 from mosaic.testing.conformance import CHECKS, check_worker
 from mosaic.testing.report import Check, Outcome, Report
 from mosaic.worker.config import read_config_data
