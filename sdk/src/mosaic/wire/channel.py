@@ -26,7 +26,7 @@ CLIENT_OPTIONS: tuple[tuple[str, int], ...] = (
 SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
     *OPTIONS,
     ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
     ("grpc.so_reuseport", 0),
 )
 
