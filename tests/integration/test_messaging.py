@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pika
 import pytest
+
 from mosaic.errors import BrokerUnavailable, DatabaseUnavailable
 from mosaic.messaging.consumer import DONE, Delivery, Handler, Settlement, Verdict, consume
 from mosaic.messaging.publisher import Message, Publisher
@@ -107,7 +108,7 @@ def test_a_message_no_queue_wants_is_not_confirmed(rabbitmq_url: str) -> None:
     with publishing(rabbitmq_url) as publisher:
         confirmed = publisher.publish([a_message(b"lost", "nowhere"), a_message(b"kept")])
 
-    assert [1] == confirmed
+    assert confirmed == [1]
 
 
 def test_a_full_queue_refuses_and_says_so(rabbitmq_url: str) -> None:
@@ -136,7 +137,7 @@ def test_what_the_handler_wants_later_comes_again_and_is_not_lost(rabbitmq_url: 
     with publishing(rabbitmq_url) as publisher, consuming(rabbitmq_url, recorder):
         publisher.publish([a_message(b"again")])
 
-        assert [b"again"] * 3 == recorder.wait_for(3)
+        assert recorder.wait_for(3) == [b"again"] * 3
 
     assert ready_count(rabbitmq_url, f"{EVENTS}.0") == 0
 
@@ -167,7 +168,7 @@ def test_a_message_that_breaks_its_handler_does_not_take_others_with_it(rabbitmq
         with consuming(rabbitmq_url, handler):
             body, headers = take(rabbitmq_url, DEAD_EVENTS)
 
-    assert [b"before", b"after"] == stored
+    assert stored == [b"before", b"after"]
     assert body == b"poison"
     assert "failed 5 times, last with ZeroDivisionError: boom" in str(headers["reason"])
 
@@ -183,4 +184,4 @@ def test_what_is_unsettled_at_stop_goes_back_to_the_queue(rabbitmq_url: str) -> 
         with consuming(rabbitmq_url, patient):
             patient.wait_for(1)
 
-    assert [b"waits"] == patient.bodies
+    assert patient.bodies == [b"waits"]
