@@ -61,6 +61,22 @@ class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
         return result
 
 
+class FlatObservation(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Any observation as one array of numbers; a state out of finitely many as one-hot."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        flat = gymnasium.spaces.flatten_space(env.observation_space)
+        assert isinstance(flat, gymnasium.spaces.Box)
+        self.observation_space = gymnasium.spaces.Box(
+            flat.low.astype(np.float32), flat.high.astype(np.float32), flat.shape, np.float32
+        )
+
+    def observation(self, observation: Any) -> Any:
+        """Return the array."""
+        return np.asarray(gymnasium.spaces.flatten(self.env.observation_space, observation), np.float32)
+
+
 class FromGym(gymnasium.Env[Any, Any]):
     """A gym 0.23 environment in gymnasium's interface."""
 
@@ -166,7 +182,7 @@ def to_gym(space: gymnasium.Space[Any]) -> Any:
 def hooked_environments(watcher: Watcher) -> Iterator[None]:
     """Let every environment that a script makes meanwhile be watched."""
     make: Callable[..., Any] = gymnasium.make
-    gymnasium.make = lambda env_id, **options: _made(watcher, make, env_id, **options)  # type: ignore[assignment]
+    gymnasium.make = lambda env_id, **options: _made(watcher, make, env_id, **options)
     try:
         with _hooked_gym(watcher, make) if watcher.script.api == "gym" else nullcontext():
             yield
@@ -257,16 +273,6 @@ def _as_array(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     if isinstance(space, gymnasium.spaces.Box):
         return env
     if isinstance(space, gymnasium.spaces.Dict) and "image" in space.spaces:
-        wrappers = importlib.import_module("minigrid.wrappers")
-        env = wrappers.ImgObsWrapper(env)
-    return gymnasium.wrappers.TransformObservation(_flattened(env), np.float32)
-
-
-def _flattened(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    flat = gymnasium.wrappers.FlattenObservation(env)
-    box = flat.observation_space
-    assert isinstance(box, gymnasium.spaces.Box)
-    flat.observation_space = gymnasium.spaces.Box(
-        box.low.astype(np.float32), box.high.astype(np.float32), box.shape, np.float32
-    )
-    return flat
+        # MiniGrid's mission is text, which no network here reads.
+        env = importlib.import_module("minigrid.wrappers").ImgObsWrapper(env)
+    return FlatObservation(env)

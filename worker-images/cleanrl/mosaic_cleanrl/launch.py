@@ -8,6 +8,7 @@ tells the fleet, and the word ``range`` of its main loop yields through `MainLoo
 from __future__ import annotations
 
 import builtins
+import math
 import os
 import runpy
 import sys
@@ -21,7 +22,7 @@ import torch
 from mosaic.errors import MosaicError
 from mosaic_cleanrl.environments import hooked_environments, to_gymnasium
 from mosaic_cleanrl.scripts import Script
-from mosaic_cleanrl.training import Training
+from mosaic_cleanrl.training import Training, TrainingDiverged
 from mosaic_cleanrl.writer import hook_writer
 
 #: Called with the script's globals and the numbers its main loop will run over; yields them.
@@ -53,6 +54,11 @@ def run_script(training: Training, arguments: Sequence[str], *, main_loop: MainL
     try:
         with hooked_environments(training):
             runpy.run_module(script.module, _globals(script, main_loop), run_name="__main__", alter_sys=True)
+    except ValueError as error:
+        # How torch's distributions say that a network's output is no longer a number.
+        if "found invalid values" in str(error) and "nan" in str(error):
+            raise TrainingDiverged("the policy's output", math.nan, training.step) from error
+        raise
     except SystemExit as left:
         if left.code not in (None, 0):
             raise ScriptLeft(script.name, left.code) from left
@@ -84,11 +90,11 @@ def _let_buffers_take_old_spaces() -> None:
     """Let the replay buffer, written for gymnasium, take gym's spaces from scripts that still use gym."""
     from stable_baselines3.common import buffers
 
-    class ReplayBuffer(buffers.ReplayBuffer):
+    class ReplayBuffer(buffers.ReplayBuffer):  # type: ignore[misc]
         def __init__(self, size: int, observation_space: Any, action_space: Any, *rest: Any, **options: Any) -> None:
             super().__init__(size, to_gymnasium(observation_space), to_gymnasium(action_space), *rest, **options)
 
-    buffers.ReplayBuffer = ReplayBuffer  # type: ignore[misc]
+    buffers.ReplayBuffer = ReplayBuffer
 
 
 def _use_threads_of_lease() -> None:

@@ -109,7 +109,7 @@ def read_script(path: Path) -> Script:
         path=path,
         parameters={parameter.name: parameter for parameter in _parameters(tree)},
         loop_line=loop.lineno if loop else 0,
-        loops_over_updates=bool(loop) and "global_step" not in ast.dump(loop.target),
+        loops_over_updates=loop is not None and "global_step" not in ast.dump(loop.target),
         api="gym" if _imports(tree) & {"gym"} else "gymnasium",
         action_space=_action_space(main_block),
         missing_modules=tuple(sorted(name for name in _imports(tree) if find_spec(name) is None)),

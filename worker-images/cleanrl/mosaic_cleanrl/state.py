@@ -112,7 +112,7 @@ def _take(name: str, value: Any) -> tuple[str, Any] | None:
 
 def _is_data(value: Any) -> bool:
     if isinstance(value, np.ndarray):
-        return value.dtype != object
+        return not value.dtype.hasobject
     if isinstance(value, (list, tuple, set, deque)):
         return all(_is_data(item) for item in value)
     if isinstance(value, dict):

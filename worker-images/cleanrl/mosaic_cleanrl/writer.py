@@ -22,4 +22,4 @@ def hook_writer(training: Training, directory: Path) -> None:
             super().add_scalar(tag, number, global_step, *rest, **options)
             training.scalar(tag, number, int(global_step or 0))
 
-    tensorboard.SummaryWriter = TellingWriter  # type: ignore[misc]
+    tensorboard.SummaryWriter = TellingWriter

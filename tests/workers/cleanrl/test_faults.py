@@ -1,0 +1,121 @@
+"""What goes wrong is said in a sentence a researcher understands, and ends as it should."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosaic.worker import validate_config
+from mosaic.worker.probe import probe
+from tests.workers.conftest import InstalledWorker
+
+pytestmark = pytest.mark.slow
+
+SHORT = {"algo": "ppo", "env_id": "CartPole-v1", "seed": 1, "total_steps": 512}
+
+
+@pytest.fixture(scope="module")
+def schema(cleanrl: InstalledWorker) -> Any:
+    """The schema that the fleet checks a submission against."""
+    (worker,) = probe(cleanrl.python).workers
+    assert () == worker.faults
+    return worker.config_schema
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"algo": "pppo"}, "did you mean 'ppo'?"),
+        ({"algo_params": {"lerning_rate": 0.1}}, "algo_params.lerning_rate: is not a known field, did you mean"),
+        ({"algo_params": {"gamma": 1.5}}, "algo_params.gamma: must be at most 1"),
+        ({"algo_params": {"buffer_size": 10}}, "algo_params.buffer_size: is not a known field"),
+        ({"algo": "dqn", "algo_params": {"buffer_size": "many"}}, "algo_params.buffer_size: must be an integer"),
+        ({"total_step": 5}, "did you mean 'total_steps'?"),
+    ],
+)
+def test_a_misspelt_setting_is_refused_at_submission(schema: Any, change: dict[str, Any], sentence: str) -> None:
+    faults = validate_config(schema, {"run_id": "r", **SHORT, **change})
+
+    assert 1 == len(faults)
+    assert sentence in faults[0]
+
+
+def test_every_algorithm_that_must_be_offered_is(schema: Any) -> None:
+    offered = set(schema["properties"]["algo"]["enum"])
+
+    assert {"ppo", "dqn", "c51", "ppo_continuous_action", "sac", "td3", "ddpg"} <= offered
+    assert "number" == schema["$defs"]["ppo"]["properties"]["learning_rate"]["type"]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"algo": "dqn", "env_id": "Pendulum-v1"}, "dqn needs discrete actions, but Pendulum-v1 has continuous ones"),
+        ({"env_id": "CartPole-v7"}, "there is no environment 'CartPole-v7' here, did you mean 'CartPole-v"),
+        ({"algo": "ppo_procgen"}, "ppo_procgen needs procgen, which this environment does not have"),
+        ({"algo": "sac", "env_id": "Pendulum-v1", "num_envs": 4}, "plays one environment and has no --num-envs"),
+    ],
+)
+def test_a_pair_that_cannot_work_ends_with_code_2(
+    cleanrl: InstalledWorker, change: dict[str, Any], sentence: str
+) -> None:
+    label = "refused-" + "-".join(str(value) for value in change.values())
+
+    run = cleanrl.run(label, {**SHORT, **change})
+
+    assert 2 == run.exit_code
+    assert sentence in run.stderr
+
+
+def test_a_dry_run_shows_the_command_and_says_either_way_about_cuda(cleanrl: InstalledWorker) -> None:
+    run = cleanrl.run("dry", {**SHORT, "cuda": False, "algo_params": {"clip_vloss": False}}, "--dry-run")
+
+    (told,) = run.of("run_completed")
+    assert "-m cleanrl.ppo --env-id CartPole-v1 --total-timesteps 512" in told["command"]
+    assert "--cuda False" in told["command"]
+    assert "--clip-vloss False" in told["command"]
+
+
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
+def test_a_training_that_diverges_says_so(cleanrl: InstalledWorker, algo: str) -> None:
+    replay = {"learning_starts": 50, "buffer_size": 500} if algo == "dqn" else {}
+
+    run = cleanrl.run(f"nan-{algo}", {**SHORT, "algo": algo, "algo_params": {"learning_rate": 1e38, **replay}})
+
+    assert 1 == run.exit_code
+    assert "the training has diverged" in run.of("run_failed")[0]["error"]
+
+
+def test_an_environment_that_raises_is_named(cleanrl: InstalledWorker) -> None:
+    sources = cleanrl.env(Path())["PYTHONPATH"]
+    config = {**SHORT, "env_id": "exploding_environment:Exploding-v0"}
+
+    run = cleanrl.run("exploding", config, PYTHONPATH=f"{sources}{os.pathsep}{Path(__file__).parent}")
+
+    error = run.of("run_failed")[0]["error"]
+    assert 1 == run.exit_code
+    assert "Exploding-v0 raised in step() at step" in error
+    assert "ZeroDivisionError: the cart has no mass" in error
+
+
+def test_a_full_disk_costs_a_checkpoint_and_not_the_run(cleanrl: InstalledWorker, tmp_path: Path) -> None:
+    (tmp_path / "step-0000000512.part").symlink_to("/dev/full")
+
+    run = cleanrl.run("full-disk", SHORT, MOSAIC_CHECKPOINT_DIR=str(tmp_path))
+
+    assert 0 == run.exit_code
+    assert [] == run.of("checkpoint_saved")
+    assert "No space left on device" in run.of("log")[-1]["text"]
+
+
+def test_a_checkpoint_of_another_algorithm_is_refused(cleanrl: InstalledWorker) -> None:
+    made = cleanrl.run("other-algorithm", SHORT)
+    (checkpoint,) = (made.run_dir / "checkpoints").iterdir()
+
+    run = cleanrl.run("wrong-checkpoint", {**SHORT, "algo": "dqn"}, MOSAIC_RESUME_FROM=str(checkpoint))
+
+    assert 2 == run.exit_code
+    assert "is of algorithm 'ppo', this run is of 'dqn'" in run.stderr

@@ -1,0 +1,156 @@
+"""A CleanRL run repeats itself, stops, goes on, is evaluated and is played."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosaic.testing import check_worker
+from tests.workers.cleanrl.conftest import checkpoints_of
+from tests.workers.conftest import InstalledWorker, WorkerRun
+
+pytestmark = pytest.mark.slow
+
+PPO = {"algo": "ppo", "env_id": "CartPole-v1", "seed": 1, "total_steps": 2_048, "checkpoint_every": 1_024}
+DQN = {
+    "algo": "dqn",
+    "env_id": "CartPole-v1",
+    "seed": 1,
+    "total_steps": 1_000,
+    "checkpoint_every": 500,
+    "algo_params": {"learning_starts": 200, "buffer_size": 2_000},
+}
+SAC = {**DQN, "algo": "sac", "env_id": "Pendulum-v1", "total_steps": 500, "checkpoint_every": 250}
+
+
+@pytest.fixture(scope="module")
+def trained(cleanrl: InstalledWorker) -> WorkerRun:
+    """A short run of PPO with two checkpoints."""
+    return cleanrl.run("trained", PPO)
+
+
+def test_the_worker_keeps_every_promise_of_the_contract(cleanrl: InstalledWorker, tmp_path: Path) -> None:
+    env = {name: value for name, value in cleanrl.env(tmp_path).items() if not name.startswith("MOSAIC_")}
+
+    report = check_worker("cleanrl", python=cleanrl.python, env=env, grace_s=30.0)
+
+    assert [] == [(check.name, check.sentence) for check in report.checks if check.outcome == "failed"]
+    assert "grade A" in next(check.sentence for check in report.checks if check.name == "resume")
+
+
+def test_the_same_seed_gives_the_same_curve_with_every_episode(cleanrl: InstalledWorker, trained: WorkerRun) -> None:
+    again = cleanrl.run("again", PPO)
+
+    assert trained.points() == again.points()
+
+
+def test_the_script_sees_what_it_would_see_without_us(cleanrl: InstalledWorker, trained: WorkerRun) -> None:
+    bare_dir = cleanrl.scratch / "bare"
+    bare_dir.mkdir()
+    command = [cleanrl.python, "-m", "cleanrl.ppo", "--env-id", "CartPole-v1", "--total-timesteps", "2048"]
+
+    bare = subprocess.run(command, cwd=bare_dir, env=cleanrl.env(bare_dir), capture_output=True, text=True, check=True)
+
+    assert _episode_lines(bare.stdout) == _episode_lines(trained.stdout)
+
+
+@pytest.mark.parametrize("config", [PPO, DQN, SAC], ids=["ppo", "dqn", "sac"])
+def test_a_resumed_run_goes_on_to_the_bit(cleanrl: InstalledWorker, config: dict[str, Any]) -> None:
+    whole = cleanrl.run(f"whole-{config['algo']}", config)
+    midway = checkpoints_of(whole)[0]
+
+    resumed = cleanrl.run(f"resumed-{config['algo']}", config, MOSAIC_RESUME_FROM=str(midway))
+
+    points = resumed.points()
+    later = {point for point in points if point[0] != "episode"}
+    assert later
+    assert set(points) <= set(whole.points())
+    assert [] == [point for point in whole.points() if point[1] > config["checkpoint_every"] and point not in points]
+
+
+def test_sigterm_leaves_a_checkpoint_from_which_the_run_goes_on(cleanrl: InstalledWorker) -> None:
+    config = {**PPO, "total_steps": 1_000_000, "checkpoint_every": 10_000_000}
+    process = cleanrl.start("stopped", config)
+    assert process.stdout is not None
+    began = next(line for line in process.stdout if '"episode"' in line)
+    process.send_signal(signal.SIGTERM)
+    asked = time.monotonic()
+
+    stopped = cleanrl.finish(process, "stopped")
+    took_s = time.monotonic() - asked
+    process = cleanrl.start("continued", config, MOSAIC_RESUME_FROM=str(checkpoints_of(stopped)[-1]))
+    assert process.stdout is not None
+    first = next(json.loads(line)["payload"] for line in process.stdout if line.startswith('{"event":"episode"'))
+    process.send_signal(signal.SIGTERM)
+    cleanrl.finish(process, "continued")
+
+    assert began
+    assert 143 == stopped.exit_code
+    assert stopped.of("run_cancelled")
+    assert took_s < 10
+    assert first["step"] >= stopped.of("checkpoint_saved")[-1]["step"]
+
+
+def test_a_policy_is_evaluated_from_its_checkpoint(cleanrl: InstalledWorker, trained: WorkerRun) -> None:
+    config = {
+        "algo": "ppo",
+        "mode": "policy_eval",
+        "policy_path": str(checkpoints_of(trained)[-1]),
+        "eval_episodes": 5,
+    }
+
+    run = cleanrl.run("evaluated", config)
+
+    document = json.loads((run.run_dir / "evaluation.json").read_text())
+    told = [(one["seed"], one["total_reward"]) for one in run.of("episode")]
+    assert told == [(row["seed"], row["episode_return"]) for row in document["episodes"]]
+    assert document["mean_ci"][0] <= document["mean_return"] <= document["mean_ci"][1]
+    assert {"iqm_return", "iqm_ci"} <= set(document)
+
+
+def test_a_policy_is_played_over_stdin(cleanrl: InstalledWorker, trained: WorkerRun) -> None:
+    process = cleanrl.start("played", {"policy_path": str(checkpoints_of(trained)[-1])}, "--interactive")
+    assert process.stdin is not None
+    for command in (
+        {"cmd": "reset", "seed": 3},
+        {"cmd": "step"},
+        {"cmd": "select_action", "observation": [0.0, 0.1, 0.0, 0.1], "player_id": "one"},
+        {"cmd": "stop"},
+    ):
+        process.stdin.write(json.dumps(command) + "\n")
+
+    run = cleanrl.finish(process, "played")
+
+    kinds = [json.loads(line)["type"] for line in run.stdout.splitlines() if '"type":' in line]
+    assert ["init", "ready", "step", "action_selected", "stopped"] == kinds
+    assert 0 == run.exit_code
+
+
+def test_wandb_writes_its_files_offline_and_no_key_to_disk(cleanrl: InstalledWorker) -> None:
+    config = {**PPO, "total_steps": 512, "track_wandb": True, "wandb_mode": "offline"}
+
+    run = cleanrl.run("offline", config, WANDB_API_KEY="s3cret" * 7)
+
+    written = [path for path in run.run_dir.rglob("*") if path.is_file()]
+    assert [path for path in written if path.suffix == ".wandb"]
+    assert [] == [path for path in written if b"s3crets3cret" in path.read_bytes()]
+
+
+def test_a_wandb_that_cannot_connect_never_stops_the_training(cleanrl: InstalledWorker) -> None:
+    config = {**PPO, "total_steps": 512, "track_wandb": True}
+
+    run = cleanrl.run("no-key", config, WANDB_BASE_URL="http://127.0.0.1:9")
+
+    assert 0 == run.exit_code
+    assert run.values("loss/policy")
+    assert [text for text in run.of("log") if "W&B" in text["text"]]
+
+
+def _episode_lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("global_step=")]
