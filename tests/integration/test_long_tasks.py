@@ -246,7 +246,7 @@ def test_a_run_that_outlives_the_delivery_timeout_completes_once(
 
 def test_a_broker_that_restarts_does_not_restart_what_runs(stack: Stack, second_agent: Part) -> None:
     """Training goes on without the broker, lines wait on disk, submits wait in the outbox."""
-    run = submit(stack.mosaic, episodes=120, pause_ms=PAUSE_MS)
+    run = submit(stack.mosaic, episodes=80, pause_ms=PAUSE_MS)
     wait_for_state(stack.mosaic, run.run_id, RunState.RUNNING)
 
     stack.servers.rabbitmq.kill()

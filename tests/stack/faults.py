@@ -17,7 +17,16 @@ from tests.stack.stack import Stack
 from tests.stack.waiting import until
 
 #: How often each part is hit.
-PLAN = {"agent": 6, "child": 8, "telemetry": 3, "scheduler": 3, "registry": 2, "broker": 2, "database": 2}
+PLAN = {
+    "agent": 6,
+    "child": 8,
+    "telemetry": 3,
+    "scheduler": 3,
+    "registry": 2,
+    "broker": 2,
+    "database": 2,
+    "redis": 1,
+}
 
 
 @dataclass
@@ -45,6 +54,7 @@ class Saboteur:
             "child": self._kill_child,
             "broker": lambda: self._restart_server(self.stack.servers.rabbitmq),
             "database": lambda: self._restart_server(self.stack.servers.postgres),
+            "redis": lambda: self._restart_server(self.stack.servers.redis),
         }
         acts.get(target, lambda: self._restart(target))()
         self.injected[target] += 1
