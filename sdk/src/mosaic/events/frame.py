@@ -127,9 +127,7 @@ def encode_block(
         return b"".join((_MAGIC, _STORED, header_line, block))
     # In two pieces: putting them together first would copy the block.
     deflater = zlib.compressobj(_ZLIB_LEVEL)
-    return b"".join(
-        (_MAGIC, _ZLIB, deflater.compress(header_line), deflater.compress(block), deflater.flush())
-    )
+    return b"".join((_MAGIC, _ZLIB, deflater.compress(header_line), deflater.compress(block), deflater.flush()))
 
 
 def decode(body: bytes) -> Frame:

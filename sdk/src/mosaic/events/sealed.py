@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from mosaic.errors import BadInput
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mosaic.errors import BadInput
 
 
 class SealedAttempt(BaseModel):
