@@ -7,7 +7,7 @@ It appears whole or not at all.
 
 from __future__ import annotations
 
-import copyreg
+import copy
 import hashlib
 import json
 import os
@@ -24,6 +24,7 @@ import numpy as np
 import torch
 
 from mosaic.errors import BadInput
+from mosaic_xuance.freezing import FREEZING
 
 MODEL = "model.pth"
 _STATE = "state.pt"
@@ -99,6 +100,7 @@ def restore(path: Path, agent: Any) -> dict[str, Any]:
     vars(agent).update(kept["agent"])
     agent.learner.callback = agent.callback
     _make_up_for_missing(agent, kept["agent"])
+    _part_buffers(agent.train_envs)
     _set_generators(kept["generators"])
     extra: dict[str, Any] = kept["extra"]
     return extra
@@ -121,11 +123,10 @@ def prune(directory: Path, keep: int) -> None:
 def _save_state(path: Path, agent: Any, extra: Mapping[str, Any], replay_limit_mb: int) -> tuple[str, ...]:
     """Save as much of *agent* as can be saved and return what had to be left out."""
     too_large = ("memory",) if _size_mb(agent.memory) > replay_limit_mb else ()
-    _teach_pickle_pygame()
     for missing in (too_large, (*too_large, "train_envs"), ("memory", "train_envs", "policy", "learner")):
         try:
             with _without(agent, ("callback", "writer", *missing)) as parts:
-                torch.save({"agent": parts, "generators": _generators(), "extra": dict(extra)}, path)
+                torch.save({"agent": parts, "generators": _generators(), "extra": dict(extra)}, path, pickle_module=FREEZING)
             return missing
         except _CANNOT_BE_PICKLED:
             continue
@@ -152,6 +153,24 @@ def _make_up_for_missing(agent: Any, kept: Mapping[str, Any]) -> None:
         agent.start_training += agent.current_step
 
 
+def _part_buffers(envs: Any) -> None:
+    """Let the first step write to buffers of its own.
+
+    XuanCe's loops begin with the very arrays that the environments will write to, so that the first transition
+    holds the next observation twice. A run that was never interrupted has that once; resuming must not add one.
+    """
+    step = envs.step
+
+    def first_step(actions: Any) -> Any:
+        for name in ("buf_obs", "buf_state", "buf_avail_actions"):
+            if hasattr(envs, name):
+                setattr(envs, name, copy.copy(getattr(envs, name)))
+        del envs.step
+        return step(actions)
+
+    envs.step = first_step
+
+
 def _generators() -> dict[str, Any]:
     return {"torch": torch.get_rng_state(), "numpy": np.random.get_state(), "python": random.getstate()}
 
@@ -176,13 +195,3 @@ def _arrays(value: Any) -> Iterator[Any]:
         for part in value:
             yield from _arrays(part)
 
-
-def _teach_pickle_pygame() -> None:
-    """Let environments be saved that hold a canvas to draw on, which has nothing to do with their state."""
-    try:
-        import pygame
-        import pygame.freetype
-    except ImportError:
-        return
-    copyreg.pickle(pygame.Surface, lambda canvas: (pygame.Surface, (canvas.get_size(),)))
-    copyreg.pickle(pygame.freetype.Font, lambda font: (pygame.freetype.Font, (font.path, font.size)))

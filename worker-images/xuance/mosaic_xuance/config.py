@@ -46,7 +46,7 @@ class XuanCeConfig:
     checkpoint_every: int = _setting(20_000, "Steps between two checkpoints", minimum=1)
     keep_checkpoints: int = _setting(3, "How many checkpoints stay on disk", minimum=1, maximum=1000)
     replay_limit_mb: int = _setting(
-        128, "A replay buffer larger than this is not kept in checkpoints and fills anew on resume", minimum=0
+        64, "A replay buffer larger than this is not kept in checkpoints and fills anew on resume", minimum=0
     )
     metrics_every: int = _setting(500, "Steps between two points of each metric", minimum=1)
     eval_episodes: int = _setting(10, "Greedy episodes played at the end; 0 = none", minimum=0, maximum=10_000)
