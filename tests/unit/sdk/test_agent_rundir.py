@@ -89,6 +89,15 @@ def test_artifacts_have_sizes_and_hashes_and_links_are_not_followed(tmp_path: Pa
     assert hashlib.sha256(b"state").hexdigest() == artifact.sha256
 
 
+@pytest.mark.parametrize(("text", "content"), [('{"run_id": "a"}', {"run_id": "a"}), ("[1]", None), ("{", None)])
+def test_the_manifest_of_a_worker_is_carried_along(tmp_path: Path, text: str, content: object) -> None:
+    (tmp_path / "analytics.json").write_text(text)
+
+    [artifact] = find_artifacts(tmp_path)
+
+    assert ("analytics", content) == (artifact.kind, artifact.content)
+
+
 def test_without_time_an_artifact_has_no_hash(tmp_path: Path) -> None:
     (tmp_path / "a.pt").write_bytes(b"state")
 

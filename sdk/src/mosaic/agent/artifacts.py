@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 #: Hashing stops after so long: a lease is worth more than the hash of the thousandth checkpoint.
 HASHING_BUDGET_S = 10.0
 MOST_FILES = 2000
 
 _BLOCK = 1024 * 1024
+_LARGEST_DOCUMENT = 64 * 1024
 _VIDEOS = {".mp4", ".gif", ".webm", ".mkv", ".avi"}
 _CHECKPOINTS = {".ckpt", ".pt", ".pth", ".cleanrl_model"}
 
@@ -28,6 +31,8 @@ class Artifact:
     size_bytes: int
     #: None when there was no time to hash it.
     sha256: str | None
+    #: What a worker's own manifest says, so that the run's manifest can say it too; None for other files.
+    content: Mapping[str, Any] | None = None
 
 
 def kind_of(path: str) -> str:
@@ -57,7 +62,9 @@ def find_artifacts(directory: Path, *, budget_s: float = HASHING_BUDGET_S, most:
     for path, stat in newest:
         name = path.relative_to(directory).as_posix()
         try:
-            found.append(Artifact(name, kind_of(name), stat.st_size, _hash(path, deadline)))
+            kind = kind_of(name)
+            content = _document(path) if kind == "analytics" else None
+            found.append(Artifact(name, kind, stat.st_size, _hash(path, deadline), content))
         except OSError:
             continue
     return sorted(found, key=lambda artifact: artifact.path)
@@ -73,6 +80,17 @@ def _files(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
                 continue
             if not path.is_symlink() and path.is_file():
                 yield path, stat
+
+
+def _document(path: Path) -> Mapping[str, Any] | None:
+    """Return a small JSON object, or None for anything else."""
+    try:
+        if path.stat().st_size > _LARGEST_DOCUMENT:
+            return None
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def _hash(path: Path, deadline: float) -> str | None:

@@ -69,9 +69,10 @@ def close_books(home: AttemptHome, stream: Stream, farewell: Farewell) -> None:
 
 
 def _describe(artifact: Artifact) -> dict[str, Any]:
-    return {
+    described = {
         "path": artifact.path,
         "kind": artifact.kind,
         "sha256": artifact.sha256,
         "size_bytes": artifact.size_bytes,
     }
+    return described if artifact.content is None else {**described, "content": artifact.content}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from mosaic.events.sealed import RunSealed, SealedAttempt
@@ -142,6 +142,7 @@ def sealed(run: RunEntry, attempts: list[AttemptEntry]) -> RunSealed:
             "user": spec.user,
             "priority": spec.priority.label,
             "labels": dict(spec.labels),
+            "resources": asdict(spec.requirements),
         },
         config_digest=spec.digest(),
         submitted_at=run.submitted_at,
