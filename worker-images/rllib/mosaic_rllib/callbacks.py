@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -26,7 +27,7 @@ class FinishedEpisode:
 Listener = Callable[[FinishedEpisode], None]
 
 
-class EpisodeReporter(RLlibCallback):
+class EpisodeReporter(RLlibCallback):  # type: ignore[misc]  # RLlib has no annotations
     """Hands over finished episodes: at once within the process of the run, with the next batch from others."""
 
     #: Set in the process of the run only.
@@ -36,25 +37,28 @@ class EpisodeReporter(RLlibCallback):
         self, *, episode: Any, prev_episode_chunks: Any = None, metrics_logger: Any = None, **_others: Any
     ) -> None:
         """Called by RLlib when an episode is over."""
-        # RLlib cuts long episodes into chunks and hands over the last one only.
+        # RLlib cuts long episodes into chunks and hands over the last one only. Their lengths do not add up, since
+        # its learners append a step to those before; the count of steps since the beginning is right.
         chunks = [*(prev_episode_chunks or ()), episode]
         agents = _returns_by_agent(chunks)
         finished = FinishedEpisode(
             sum(agents.values()) if agents else float(sum(chunk.get_return() for chunk in chunks)),
-            sum(len(chunk) for chunk in chunks),
+            int(episode.env_t if agents else episode.t),
             bool(episode.is_terminated),
             agents,
         )
         if EpisodeReporter.listener is not None:
             EpisodeReporter.listener(finished)
         else:
-            metrics_logger.log_value(FINISHED, asdict(finished), reduce="item_series")
+            # As text, because RLlib would take a mapping apart.
+            metrics_logger.log_value(FINISHED, json.dumps(asdict(finished)), reduce="item_series")
 
 
 def finished_in(result: Mapping[str, Any]) -> list[FinishedEpisode]:
     """Return the episodes that other processes finished, out of the *result* of an iteration."""
-    told = result.get("env_runners", {}).get(FINISHED) or []
-    return [FinishedEpisode(**one) for one in told]
+    told = result.get("env_runners", {}).get(FINISHED)
+    # RLlib says NaN where there was nothing.
+    return [FinishedEpisode(**json.loads(one)) for one in told] if isinstance(told, list) else []
 
 
 def _returns_by_agent(chunks: list[Any]) -> dict[str, float]:

@@ -26,7 +26,7 @@ class EnvironmentFailed(RuntimeError):
 class Blamed(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Says that it was the environment that failed, not RLlib around it."""
 
-    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode.
 
         Raises:
@@ -34,7 +34,7 @@ class Blamed(gymnasium.Wrapper[Any, Any, Any, Any]):
 
         """
         try:
-            return self.env.reset(**options)
+            return self.env.reset(seed=seed, options=options)
         except Exception as error:
             raise EnvironmentFailed(_blame(self.env, "reset", error)) from error
 
@@ -56,9 +56,7 @@ def make_for_rllib(options: Mapping[str, Any]) -> Any:
     return ParallelPettingZooEnv(make_parallel(env_id, kwargs))
 
 
-def make_single(
-    env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | None = None
-) -> gymnasium.Env[Any, Any]:
+def make_single(env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
     """Make the environment *env_id* of Gymnasium, or of a package that registers its own there.
 
     Raises:
@@ -66,10 +64,9 @@ def make_single(
 
     """
     _register(env_id)
-    rendering = {} if render_mode is None else {"render_mode": render_mode}
-    frames = {"frameskip": 1} if env_id.startswith("ALE/") else {}
+    told: dict[str, Any] = {"frameskip": 1} if env_id.startswith("ALE/") else {}
     try:
-        env = gymnasium.make(env_id, **frames, **rendering, **kwargs)
+        env = gymnasium.make(env_id, **{"render_mode": render_mode, **told, **kwargs})
     except (gymnasium.error.Error, TypeError, ImportError) as error:
         raise BadInput(f"env_id {env_id!r}", [_first_line(error)]) from error
     return Blamed(_readable(env, env_id))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 #: RLlib's name of a learner's value, and ours.
@@ -27,6 +28,8 @@ _ACTOR_CRITIC = {
 #: Of all learners together; the sums of their parts are told anyway.
 _TOGETHER = "__all_modules__"
 _SINGLE = "default_policy"
+#: Counters of RLlib's own bookkeeping, which nobody plots.
+_BOOKKEEPING = re.compile(r"num_|weights_seq_no|module_train_batch_size|diff_num_")
 
 
 class TrainingDiverged(RuntimeError):
@@ -44,21 +47,27 @@ def learner_metrics(algo: str, result: Mapping[str, Any]) -> dict[str | None, di
     return {policy: values for policy, values in found.items() if values}
 
 
-def refuse_divergence(metrics: Mapping[str | None, Mapping[str, float]], step: int, iteration: int) -> None:
-    """Raise when a loss is NaN or infinite.
+def suspects_in(metrics: Mapping[str | None, Mapping[str, float]]) -> list[str]:
+    """Return the losses that are no numbers; RLlib also says NaN of what was not measured this time."""
+    return [
+        f"{name} of {policy}" if policy else name
+        for policy, values in metrics.items()
+        for name, value in values.items()
+        if name.startswith("loss/") and not math.isfinite(value)
+    ]
 
-    Raises:
-        TrainingDiverged: names the loss, the policy and the moment.
 
-    """
-    for policy, values in metrics.items():
-        for name, value in values.items():
-            if name.startswith("loss/") and not math.isfinite(value):
-                whose = f" of policy {policy!r}" if policy else ""
-                raise TrainingDiverged(
-                    f"{name}{whose} became {value} by step {step} (iteration {iteration}); "
-                    "lower the learning rate, set grad_clip, or look at the rewards of the environment"
-                )
+def measured(values: Mapping[str, float]) -> dict[str, float]:
+    """Return what can be plotted."""
+    return {name: value for name, value in values.items() if math.isfinite(value)}
+
+
+def divergence(suspects: Sequence[str], step: int, iteration: int) -> TrainingDiverged:
+    """Return the sentence for losses that took the weights with them."""
+    return TrainingDiverged(
+        f"{', '.join(suspects)} became NaN by step {step} (iteration {iteration}) and the weights with it; "
+        "lower the learning rate, set grad_clip, or look at the rewards of the environment"
+    )
 
 
 def _numbers_in(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -67,5 +76,5 @@ def _numbers_in(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             number = float(value)
         except (TypeError, ValueError):
             continue
-        if not isinstance(value, bool):
+        if not isinstance(value, bool) and not _BOOKKEEPING.match(name):
             yield str(name), number

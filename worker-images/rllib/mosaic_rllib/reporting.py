@@ -45,8 +45,9 @@ class Reporter:
     def episode(self, index: int, episode_return: float, length: int, step: int, **more: Any) -> None:
         """Report a finished episode of training."""
         agents: Mapping[str, float] = more.pop("agents", {})
-        extra = {"agent_returns": dict(agents)} if agents else {}
-        self._emitter.episode(index, episode_return, length, step=step, **more, **extra)
+        if agents:
+            more["agent_returns"] = dict(agents)
+        self._emitter.episode(index, episode_return, length, step=step, **more)
         self._events.add_scalar("episode_return", episode_return, step)
         self._events.add_scalar("episode_length", length, step)
 

@@ -102,7 +102,12 @@ class RLlibRuntime:
         """Train to the end, or until asked to stop; evaluate; return a summary."""
         if self._dry_run:
             self.emitter.log(self._plan.as_code())
-            return {"status": "completed", "dry_run": True, "plan": self._plan.as_code(), "ray_cpus": self._plan.ray_cpus}
+            return {
+                "status": "completed",
+                "dry_run": True,
+                "plan": self._plan.as_code(),
+                "ray_cpus": self._plan.ray_cpus,
+            }
         prepare_environment()
         if self.config.mode == "policy_eval":
             return {"status": "completed"} | self._evaluate_path(Path(str(self.config.policy_path)))
@@ -153,7 +158,7 @@ class RLlibRuntime:
         from mosaic_rllib.callbacks import EpisodeReporter
         from mosaic_rllib.training import build_algorithm
 
-        algorithm = build_algorithm(self.config, self._plan, self.progress.seed)
+        algorithm = build_algorithm(self.config, self._plan, self.progress.seed, scratch)
         self._take_up(algorithm, scratch)
         if self.config.algo in ASYNCHRONOUS or self._plan.env_runners > 0:
             self.emitter.log("several processes play at once: the same seed need not give the same curve twice")
@@ -200,7 +205,9 @@ class RLlibRuntime:
         self.progress = replace(self.progress, step=now, iteration=self.progress.iteration + 1)
         for played in finished_in(result):
             self._report_episode(reporter, played, now)
-        self._report_metrics(reporter, result, (now - before) / (time.monotonic() - started))
+        if now > before:
+            self._report_metrics(reporter, result, (now - before) / (time.monotonic() - started))
+            self._refuse_divergence(algorithm, result)
         return True
 
     @contextlib.contextmanager
@@ -237,16 +244,22 @@ class RLlibRuntime:
         )
 
     def _report_metrics(self, reporter: Reporter, result: Mapping[str, Any], steps_per_s: float) -> None:
-        from mosaic_rllib.metrics import learner_metrics, refuse_divergence
+        from mosaic_rllib.metrics import learner_metrics, measured
 
-        progress = self.progress
+        step = self.progress.step
         mean = result.get("env_runners", {}).get("episode_return_mean")
-        shared = {"episode_return_mean": float(mean)} if mean is not None and mean == mean else {}
-        reporter.metrics({**shared, "steps_per_s": steps_per_s}, progress.step)
-        learned = learner_metrics(self.config.algo, result)
-        for policy, values in learned.items():
-            reporter.metrics(values, progress.step, policy)
-        refuse_divergence(learned, progress.step, progress.iteration)
+        shared = {} if mean is None else {"episode_return_mean": float(mean)}
+        reporter.metrics(measured({**shared, "steps_per_s": steps_per_s}), step)
+        for policy, values in learner_metrics(self.config.algo, result).items():
+            reporter.metrics(measured(values), step, policy)
+
+    def _refuse_divergence(self, algorithm: Algorithm, result: Mapping[str, Any]) -> None:
+        from mosaic_rllib.metrics import divergence, learner_metrics, suspects_in
+        from mosaic_rllib.training import has_finite_weights
+
+        suspects = suspects_in(learner_metrics(self.config.algo, result))
+        if suspects and not has_finite_weights(algorithm):
+            raise divergence(suspects, self.progress.step, self.progress.iteration)
 
     def _keep_aside(self, algorithm: Algorithm, scratch: Path) -> None:
         from mosaic_rllib.training import save
@@ -319,7 +332,7 @@ class RLlibRuntime:
         for index, row in enumerate(play(self.config, networks, seeds, videos=videos)):
             rows.append(row)
             ends = {"terminated": row.terminated, "truncated": row.truncated}
-            told = {"step": self.progress.step, "agent": "evaluation", "seed": row.seed, **ends}
+            told: dict[str, Any] = {"step": self.progress.step, "agent": "evaluation", "seed": row.seed, **ends}
             self.emitter.episode(index, row.episode_return, row.length, **told)
         return summary_of(rows, self.progress.seed)
 

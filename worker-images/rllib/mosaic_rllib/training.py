@@ -12,6 +12,7 @@ import torch
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.tune.registry import get_trainable_cls, register_env
+from ray.tune.trainable import trainable
 
 from mosaic.errors import BadInput
 from mosaic_rllib.callbacks import EpisodeReporter
@@ -22,8 +23,8 @@ from mosaic_rllib.plan import ENVIRONMENT, Plan
 from mosaic_rllib.policy import SHARED, own_policy, shared_policy
 
 
-def build_algorithm(config: RLlibConfig, plan: Plan, seed: int) -> Algorithm:
-    """Build the algorithm; Ray must be running.
+def build_algorithm(config: RLlibConfig, plan: Plan, seed: int, scratch: Path) -> Algorithm:
+    """Build the algorithm; Ray must be running. What RLlib thinks it must write down goes to *scratch*.
 
     Raises:
         BadInput: the environment does not exist, the algorithm cannot act in it, or RLlib refuses an argument.
@@ -40,6 +41,8 @@ def build_algorithm(config: RLlibConfig, plan: Plan, seed: int) -> Algorithm:
         settings.validate()
     except (ValueError, TypeError, NotImplementedError) as error:
         raise BadInput("algo_params", [f"RLlib refuses them: {str(error).strip()}"]) from error
+    # The only way to keep it from leaving directories in the home of the user.
+    trainable.DEFAULT_STORAGE_PATH = str(scratch / "ray_results")
     return settings.build_algo()
 
 
@@ -60,6 +63,12 @@ def algorithm_config(plan: Plan, agents: list[str], policies: str) -> AlgorithmC
 def env_steps(result: Mapping[str, Any]) -> int:
     """Return how many environment steps the run has taken, by the *result* of an iteration."""
     return int(result.get("env_runners", {}).get("num_env_steps_sampled_lifetime") or 0)
+
+
+def has_finite_weights(algorithm: Algorithm) -> bool:
+    """Tell whether every weight that is learned still is a number."""
+    networks = algorithm.get_weights().values()
+    return all(bool(np.isfinite(np.asarray(part)).all()) for network in networks for part in network.values())
 
 
 def save(algorithm: Algorithm, directory: Path) -> Path:
