@@ -16,6 +16,8 @@ ENVIRONMENT = "mosaic-environment"
 _LONGEST_ITERATION_S = 2
 #: Algorithms whose players and learner do not wait for each other, so that chance decides who is first.
 ASYNCHRONOUS = frozenset({"impala", "appo"})
+#: By default these look for new episodes without pause, which takes the cores from those who play them.
+_PATIENT: Mapping[str, Any] = {"timeout_s_sampler_manager": 0.05}
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def make_plan(config: RLlibConfig, seed: int, cpus: int) -> Plan:
         "env_runners": {"num_env_runners": runners},
         # A learner of its own process pays off only with several GPUs; one process less starts sooner.
         "learners": {"num_learners": 0, "num_gpus_per_learner": 1 if config.cuda else 0},
-        "training": {},
+        "training": dict(_PATIENT) if config.algo in ASYNCHRONOUS else {},
         "reporting": _reporting(config.algo),
         # RLlib would restart a broken environment a thousand times, a minute apart.
         "fault_tolerance": {"restart_failed_env_runners": False},

@@ -1,0 +1,125 @@
+"""What goes wrong is said in a sentence a researcher understands, and ends as it should."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosaic.worker import validate_config
+from mosaic.worker.probe import probe
+from tests.workers.conftest import InstalledWorker
+
+pytestmark = pytest.mark.slow
+
+SHORT: dict[str, Any] = {
+    "seed": 1,
+    "total_steps": 400,
+    "num_env_runners": 0,
+    "eval_episodes": 0,
+    "algo_params": {"train_batch_size_per_learner": 200, "minibatch_size": 100, "num_epochs": 2},
+}
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def schema(rllib: InstalledWorker) -> Any:
+    """The schema that the fleet checks a submission against."""
+    (worker,) = probe(rllib.python).workers
+    assert () == worker.faults
+    return worker.config_schema
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"algo": "pp"}, "did you mean 'ppo'?"),
+        ({"algo_params": {"lamda_": 0.9}}, "algo_params.lamda_: is not a known field, did you mean 'lambda_'?"),
+        ({"algo_params": {"gamma": 1.5}}, "algo_params.gamma: must be at most 1"),
+        ({"algo_params": {"vtrace": True}}, "algo_params.vtrace: is not a known field"),
+        ({"algo": "dqn", "algo_params": {"double_q": "yes"}}, "algo_params.double_q: must be a boolean"),
+        ({"algo_params": {"model_config": {"fcnet_hidden": [8]}}}, "did you mean 'fcnet_hiddens'?"),
+        ({"total_step": 5}, "did you mean 'total_steps'?"),
+    ],
+)
+def test_a_misspelt_setting_is_refused_at_submission(schema: Any, change: dict[str, Any], sentence: str) -> None:
+    faults = validate_config(schema, {"run_id": "r", **change})
+
+    assert 1 == len(faults)
+    assert sentence in faults[0]
+
+
+def test_a_pair_that_cannot_work_is_refused_at_submission(schema: Any) -> None:
+    assert validate_config(schema, {"run_id": "r", "algo": "dqn", "env_id": "Pendulum-v1"})
+    assert [] == validate_config(schema, {"run_id": "r", "algo": "sac", "env_id": "Pendulum-v1"})
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"algo": "dqn", "env_id": "Pendulum-v1"}, "actions of Pendulum-v1 are real numbers, dqn can only choose"),
+        ({"algo": "sac", "env_id": "simple_spread_v3"}, "has several agents, which this worker trains by ppo"),
+        ({"env_id": "classic/chess_v6"}, "is played in turns with masked actions"),
+        ({"algo_params": {"lamda_": 1}}, "did you mean 'lambda_'?"),
+    ],
+)
+def test_a_pair_that_cannot_work_ends_with_code_2(
+    rllib: InstalledWorker, change: dict[str, Any], sentence: str
+) -> None:
+    label = "refused-" + "-".join(str(value).replace("/", "-") for value in change.values())
+
+    run = rllib.run(label, {"algo_params": {}, **change})
+
+    assert 2 == run.exit_code
+    assert sentence in run.stderr
+
+
+def test_an_environment_that_does_not_exist_is_refused(rllib: InstalledWorker) -> None:
+    run = rllib.run("nowhere", {**SHORT, "env_id": "CartPoll-v1"})
+
+    assert 2 == run.exit_code
+    assert "CartPoll" in run.stderr
+    assert "CartPole" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("env_id", "sentence"),
+    [
+        ("Raising-v0", "the environment Raising-v0 failed in step(): ValueError: the bridge is out (after step 0)"),
+        ("NoNumbers-v0", "NaN"),
+    ],
+)
+def test_an_environment_that_fails_is_named(rllib: InstalledWorker, env_id: str, sentence: str) -> None:
+    path = f"{rllib.env(HERE)['PYTHONPATH']}{os.pathsep}{HERE}"
+
+    run = rllib.run(f"fails-{env_id}", {**SHORT, "env_id": f"strange_environments:{env_id}"}, PYTHONPATH=path)
+
+    assert 1 == run.exit_code, run.stderr[-2000:]
+    assert sentence in run.of("run_failed")[0]["error"]
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(rllib: InstalledWorker) -> None:
+    run = rllib.run("full", {**SHORT, "checkpoint_every": 200}, MOSAIC_CHECKPOINT_DIR="/dev/full/checkpoints")
+
+    assert 0 == run.exit_code, run.stderr[-2000:]
+    assert any("no checkpoint at step 200" in one["text"] for one in run.of("log"))
+
+
+def test_a_dry_run_shows_what_rllib_would_be_told(rllib: InstalledWorker) -> None:
+    run = rllib.run("dry", SHORT, "--dry-run")
+
+    (told,) = run.of("run_completed")
+    assert told["plan"].startswith("PPOConfig().environment(")
+    assert "num_epochs=2" in told["plan"]
+    assert "seed=1" in told["plan"]
+
+
+def test_wandb_that_is_not_there_does_not_stop_training(rllib: InstalledWorker) -> None:
+    run = rllib.run(
+        "no-key", {**SHORT, "track_wandb": True, "wandb_mode": "online"}, WANDB_BASE_URL="http://127.0.0.1:9"
+    )
+
+    assert 0 == run.exit_code, run.stderr[-2000:]
+    assert any("W&B" in one["text"] for one in run.of("log"))

@@ -1,0 +1,118 @@
+"""A run is stopped, resumed, evaluated and asked for actions, and leaves nothing running."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from mosaic.testing.conformance import check_worker
+from tests.workers.conftest import InstalledWorker, WorkerRun
+from tests.workers.rllib.conftest import checkpoints_of, processes_of
+
+pytestmark = pytest.mark.slow
+
+SMALL = {
+    "seed": 1,
+    "num_env_runners": 0,
+    "algo_params": {"train_batch_size_per_learner": 200, "minibatch_size": 100, "num_epochs": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def trained(rllib: InstalledWorker) -> WorkerRun:
+    """A short run with a checkpoint."""
+    return rllib.run("trained", {**SMALL, "total_steps": 400, "eval_episodes": 3, "capture_video": True})
+
+
+def test_what_a_run_leaves_can_be_found(trained: WorkerRun) -> None:
+    assert 0 == trained.exit_code, trained.stderr[-2000:]
+    assert list((trained.run_dir / "tensorboard").glob("events.out.tfevents*"))
+    assert list((trained.run_dir / "videos").glob("*.mp4"))
+    document = json.loads((trained.run_dir / "evaluation.json").read_text())
+    assert 3 == len(document["episodes"])
+    assert document["mean_ci"][0] <= document["mean_return"] <= document["mean_ci"][1]
+    assert [] == processes_of(trained.run_dir)
+
+
+def test_lengths_of_episodes_are_right_across_iterations(trained: WorkerRun) -> None:
+    assert all(one["total_reward"] == one["steps"] for one in trained.of("episode"))
+
+
+def test_a_policy_is_evaluated_from_its_checkpoint(rllib: InstalledWorker, trained: WorkerRun) -> None:
+    path = str(checkpoints_of(trained)[-1])
+
+    run = rllib.run("evaluated", {**SMALL, "mode": "policy_eval", "policy_path": path, "eval_episodes": 3})
+
+    told = [one["total_reward"] for one in run.of("episode")]
+    assert told == [one["total_reward"] for one in trained.of("episode") if one.get("agent_id") == "evaluation"]
+
+
+def test_a_policy_is_asked_for_actions(rllib: InstalledWorker, trained: WorkerRun) -> None:
+    config = {**SMALL, "policy_path": str(checkpoints_of(trained)[-1])}
+    commands = [
+        {"cmd": "reset", "seed": 3},
+        {"cmd": "step"},
+        {"cmd": "select_action", "observation": [0.0, 0.1, 0.0, -0.1], "player_id": "a"},
+        {"cmd": "stop"},
+    ]
+    process = rllib.start("asked", config, "--interactive")
+
+    answers, _ = process.communicate("".join(f"{json.dumps(one)}\n" for one in commands), timeout=240)
+
+    told = [json.loads(line) for line in answers.splitlines() if line.startswith('{"')]
+    by_type = {one["type"]: one for one in told if "type" in one}
+    assert ["init", "ready", "step", "action_selected", "stopped"] == list(by_type)
+    assert by_type["action_selected"]["action"] in (0, 1)
+
+
+def test_a_stop_leaves_a_checkpoint_from_which_the_run_goes_on(rllib: InstalledWorker) -> None:
+    # Iterations of RLlib's own size take longer than a stop may: the one under way is given up.
+    config = {"seed": 1, "num_env_runners": 1, "total_steps": 1_000_000, "eval_episodes": 0}
+    process = rllib.start("stopped", config)
+    _wait_for(process, '"loss/policy"')
+    time.sleep(1)
+
+    process.send_signal(signal.SIGTERM)
+    asked = time.monotonic()
+    stopped = rllib.finish(process, "stopped")
+    took_s = time.monotonic() - asked
+
+    assert 143 == stopped.exit_code, stopped.stderr[-2000:]
+    assert took_s < 10
+    assert [] == processes_of(stopped.run_dir)
+    kept = stopped.of("run_cancelled")[-1]["steps"]
+    (checkpoint,) = checkpoints_of(stopped)
+    more = {**config, "num_env_runners": 0, "total_steps": kept + 1}
+    resumed = rllib.run("resumed", more, MOSAIC_RESUME_FROM=str(checkpoint))
+    assert kept < resumed.of("run_completed")[0]["steps"]
+    assert min(one["step"] for one in resumed.of("metric")) > kept
+
+
+def test_a_killed_run_takes_its_ray_with_it(rllib: InstalledWorker) -> None:
+    process = rllib.start("killed", {**SMALL, "num_env_runners": 1, "total_steps": 1_000_000})
+    _wait_for(process, '"event":"episode"')
+
+    os.kill(process.pid, signal.SIGKILL)
+    killed = rllib.finish(process, "killed")
+
+    assert [] == processes_of(killed.run_dir)
+
+
+def test_the_conformance_kit_has_nothing_against_it(rllib: InstalledWorker, tmp_path: Path) -> None:
+    report = check_worker("rllib", python=rllib.python, env=rllib.env(tmp_path), timeout_s=240)
+
+    assert [] == [f"{check.name}: {check.sentence}" for check in report.checks if check.outcome.value == "failed"]
+
+
+def _wait_for(process: subprocess.Popen[str], sign: str) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if sign in line:
+            return
+    pytest.fail(f"it ended before it said {sign}")
