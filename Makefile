@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PROJECTS := sdk services/registry services/scheduler services/telemetry services/embedded
 SOURCES := sdk/src services tests bench docs worker-images
 
-.PHONY: help setup check fmt lint type imports unit contract integration faults test demo lock proto docs bench clean
+.PHONY: help setup check fmt lint type imports unit contract integration faults test test-workers demo lock proto docs bench clean
 
 help:  ## Print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -41,7 +41,7 @@ imports: $(STAMP)
 	@$(BIN)/lint-imports > .import_linter.log 2>&1 || { cat .import_linter.log; exit 1; }
 
 unit: $(STAMP)  ## Unit tests: no network, no disk to speak of, seconds
-	@$(BIN)/pytest -q tests/unit
+	@$(BIN)/pytest -q -n 2 tests/unit
 
 contract: $(STAMP)  ## One behaviour, every implementation; generated files are fresh
 	@$(BIN)/pytest -q tests/contract
@@ -52,7 +52,10 @@ integration: $(STAMP)  ## Real RabbitMQ, PostgreSQL, Redis and child processes
 faults: $(STAMP)  ## Kill everything at random times; nothing may be lost or counted twice
 	@$(BIN)/pytest -q tests/faults
 
-test: check integration faults  ## All tests, as CI runs them
+test: check integration faults  ## All tests of the platform, as CI runs them
+
+test-workers: $(STAMP)  ## Really train with every library, each in its own environment (slow)
+	@$(BIN)/pytest -q tests/workers
 
 demo: $(STAMP)  ## Train something and see it learn: services, a worker, a curve, a manifest
 	@$(BIN)/mosaic demo
