@@ -50,6 +50,7 @@ def fleet(as_json: AsJson = False) -> None:
 def drain(
     name: Annotated[str, typer.Argument(help="Node or agent.")],
     undo: Annotated[bool, typer.Option("--undo", help="Take it back into planning.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Start nothing new on a node or an agent; what runs there goes on."""
     with connect() as platform:
@@ -60,7 +61,10 @@ def drain(
             platform.drain(agent_id=name, draining=not undo)
         else:
             raise BadInput("drain", [f"no node or agent is called {name!r}; `mosaic fleet` lists them"])
-    render.out.print(f"{name} takes {'new runs again' if undo else 'no new runs'}")
+    if as_json:
+        render.document({"name": name, "draining": not undo})
+    else:
+        render.out.print(f"{name} takes {'new runs again' if undo else 'no new runs'}")
 
 
 def teams(

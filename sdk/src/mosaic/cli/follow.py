@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from mosaic.cli import render
-from mosaic.cli.options import connect
+from mosaic.cli.options import AsJson, connect
 from mosaic.client import Mosaic, Run, Summary
 from mosaic.errors import MosaicError
 from mosaic.lifecycle import RunState
@@ -28,11 +28,15 @@ EXIT_CANCELLED = 11
 
 def follow(
     runs: Annotated[list[str], typer.Argument(help="Run ids, or the first characters of them.")],
+    as_json: AsJson = False,
 ) -> None:
     """Watch runs until they end. Exit code 0: all succeeded; 10: one failed; 11: one was cancelled."""
     with connect() as platform:
         whole = [platform.run(name).run.run_id for name in runs]
-        raise typer.Exit(follow_runs(platform, whole, quiet=False))
+        exit_code = follow_runs(platform, whole, quiet=as_json)
+        if as_json:
+            render.document([platform.run(run_id).run for run_id in whole])
+        raise typer.Exit(exit_code)
 
 
 def follow_runs(platform: Mosaic, run_ids: Sequence[str], *, quiet: bool) -> int:

@@ -104,21 +104,25 @@ def events(
 def manifest(
     run: RunArgument,
     path: Annotated[bool, typer.Option("--path", help="Print only where the file is.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Print the manifest of an ended run."""
+    """Print the manifest of an ended run, which is JSON with or without `--json`."""
     with connect() as platform:
         asked = platform.run(run).run
         found = platform.manifest(asked.run_id, within_s=_MANIFEST_WAIT_S if asked.has_ended else 0.0)
-    if path:
-        print(found.path)
-    else:
+    if not path:
         render.document(found.content)
+    elif as_json:
+        render.document({"path": found.path})
+    else:
+        print(found.path)
 
 
 def export(
     run: RunArgument,
     to: Annotated[Path, typer.Option("--to", help="Directory for the files; it is made if missing.")],
     form: Annotated[str, typer.Option("--format", help="jsonl or parquet.")] = "jsonl",
+    as_json: AsJson = False,
 ) -> None:
     """Write everything a run said into files: events, episodes and curves."""
     writers = {"jsonl": write_jsonl, "parquet": write_parquet}
@@ -126,8 +130,13 @@ def export(
         raise BadInput("--format", [f"{form!r} is not known{did_you_mean(form, writers)} (jsonl, parquet)"])
     with connect() as platform:
         run_id = platform.run(run).run.run_id
+        files = []
         for written, count in writers[form](platform, run_id, to):
-            render.out.print(f"[green]✓[/] {escape(str(written))}  {count:,} rows")
+            files.append({"path": str(written), "rows": count})
+            if not as_json:
+                render.out.print(f"[green]✓[/] {escape(str(written))}  {count:,} rows")
+    if as_json:
+        render.document(files)
 
 
 def picture(platform: Mosaic, run_ids: list[str], names: list[str] | None) -> str:
