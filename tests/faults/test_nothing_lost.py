@@ -154,15 +154,14 @@ def _remembered(stack: Stack) -> list[str]:
 
 
 def _report(saboteur: Saboteur, details: dict[str, RunDetail], compared: list[Comparison]) -> str:
-    sums = total(compared)
-    attempts = sum(len(detail.attempts) for detail in details.values())
+    counting = [one for one in compared if one.attempt == details[one.run_id].run.attempt]
+    interrupted = [one for one in compared if one not in counting]
     injected = ", ".join(f"{target} {times}" for target, times in sorted(saboteur.injected.items()))
-    whole = [one for one in compared if one.is_whole]
     return (
         f"faults injected: {saboteur.injected.total()} ({injected})\n"
-        f"runs: {len(details)}, attempts: {attempts}, of which stored whole: {len(whole)}\n"
-        f"events sent: {sums['said']}, stored: {sums['stored']}, "
-        f"duplicated: {sums['duplicated']}, lost: {sums['lost']}"
+        f"{len(details)} runs\n"
+        f"attempts that count: {len(counting)}, {total(counting)}\n"
+        f"attempts cut short: {len(interrupted)}, {total(interrupted)} (what a killed worker or pipe still held)"
     )
 
 

@@ -81,12 +81,24 @@ def _is_of_the_agent(line: bytes) -> bool:
     return isinstance(event, dict) and event.get("event") in _OF_THE_AGENT
 
 
-def total(comparisons: Iterable[Comparison]) -> dict[str, int]:
-    """Return the sums for a report: lines said, stored, duplicated and lost."""
+@dataclass(frozen=True)
+class Sums:
+    """What was said and stored by several attempts."""
+
+    sent: int
+    stored: int
+    duplicated: int
+
+    def __str__(self) -> str:
+        lost = self.sent - self.stored + self.duplicated
+        return f"events sent: {self.sent}, stored: {self.stored}, duplicated: {self.duplicated}, lost: {lost}"
+
+
+def total(comparisons: Iterable[Comparison]) -> Sums:
+    """Add up what the workers of several attempts said and what is stored of it."""
     chosen = list(comparisons)
-    return {
-        "said": sum(len(one.said) for one in chosen),
-        "stored": sum(len(one.heard) for one in chosen),
-        "duplicated": sum(one.duplicated for one in chosen),
-        "lost": sum(len(one.missing_seqs) for one in chosen),
-    }
+    return Sums(
+        sent=sum(len(one.said) for one in chosen),
+        stored=sum(len(one.heard) for one in chosen),
+        duplicated=sum(one.duplicated for one in chosen),
+    )
