@@ -126,7 +126,9 @@ def _save_state(path: Path, agent: Any, extra: Mapping[str, Any], replay_limit_m
     for missing in (too_large, (*too_large, "train_envs"), ("memory", "train_envs", "policy", "learner")):
         try:
             with _without(agent, ("callback", "writer", *missing)) as parts:
-                torch.save({"agent": parts, "generators": _generators(), "extra": dict(extra)}, path, pickle_module=FREEZING)
+                torch.save(
+                    {"agent": parts, "generators": _generators(), "extra": dict(extra)}, path, pickle_module=FREEZING
+                )
             return missing
         except _CANNOT_BE_PICKLED:
             continue
@@ -182,7 +184,7 @@ def _set_generators(states: Mapping[str, Any]) -> None:
 
 
 def _size_mb(value: Any) -> float:
-    return sum(array.nbytes for array in _arrays(vars(value))) / 1e6
+    return sum(int(array.nbytes) for array in _arrays(vars(value))) / 1e6
 
 
 def _arrays(value: Any) -> Iterator[Any]:
@@ -194,4 +196,3 @@ def _arrays(value: Any) -> Iterator[Any]:
     elif isinstance(value, (list, tuple)):
         for part in value:
             yield from _arrays(part)
-

@@ -43,6 +43,8 @@ class XuanCeConfig:
     algo_params: dict[str, Any] = field(
         default_factory=dict, metadata={"help": "Hyper-parameters by XuanCe's names; others keep XuanCe's defaults"}
     )
+    mode: Literal["train", "policy_eval"] = _setting("train", "Train, or only evaluate the policy at policy_path")
+    policy_path: str | None = _setting(None, "Checkpoint to evaluate or to play interactively")
     checkpoint_every: int = _setting(20_000, "Steps between two checkpoints", minimum=1)
     keep_checkpoints: int = _setting(3, "How many checkpoints stay on disk", minimum=1, maximum=1000)
     replay_limit_mb: int = _setting(
@@ -66,6 +68,8 @@ class XuanCeConfig:
         seen = validate_config(published_schema(), asdict(self))
         faults += [fault for fault in seen if not (pair_fault and fault.startswith(("algo: ", "env_id: ")))]
         faults = faults or self._recipe_faults()
+        if self.mode == "policy_eval" and not self.policy_path:
+            faults.append("policy_path: mode policy_eval needs the checkpoint to evaluate")
         if faults:
             raise ValueError("; ".join(faults))
 

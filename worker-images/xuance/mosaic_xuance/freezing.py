@@ -13,7 +13,7 @@ from collections.abc import Callable, KeysView, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-_KEYS = type({}.keys())
+_KEYS: type[KeysView[Any]] = type(dict[Any, Any]().keys())
 
 
 class Freezer(pickle.Pickler):

@@ -87,10 +87,13 @@ class XuanCeRuntime:
         """
         if self._dry_run:
             return self._show_plan()
+        if self.config.policy_path:
+            self.resume_from(Path(self.config.policy_path))
         self._prepare()
         try:
-            summary = self._summary("completed" if self._train() else "cancelled")
-            if summary["status"] == "completed" and self.config.eval_episodes:
+            is_done = self.config.mode == "policy_eval" or self._train()
+            summary = self._summary("completed" if is_done else "cancelled")
+            if is_done and self.config.eval_episodes:
                 summary["evaluation"] = self._evaluate_at_the_end()
         finally:
             self._close()
@@ -114,15 +117,17 @@ class XuanCeRuntime:
             self._close()
 
     def run_interactive(self) -> dict[str, Any]:
-        """Answer commands on stdin with the policy of the checkpoint that was given to resume from."""
+        """Answer commands on stdin with the policy at ``policy_path``, or of the checkpoint to resume from."""
         from mosaic_xuance.interactive import GreedyPolicy, PlayedAlone
 
+        if self.config.policy_path:
+            self.resume_from(Path(self.config.policy_path))
         self._prepare()
         policy = GreedyPolicy(self._agent)
         env = None if policy.is_team else PlayedAlone(self._settings)
-        names = {"run_id": self.config.run_id, "env_id": self.config.env_id}
+        run_id, env_id = self.config.run_id, self.config.env_id
         try:
-            return serve(policy, env, **names, should_stop=lambda: self._stop_requested)
+            return serve(policy, env, run_id=run_id, env_id=env_id, should_stop=lambda: self._stop_requested)
         finally:
             self._close()
 

@@ -100,4 +100,5 @@ def _type(name: str, value: Any) -> str | None:
         return "boolean"
     if isinstance(value, (int, float)):
         return "integer" if isinstance(value, int) and _COUNTS.fullmatch(name) else "number"
-    return {str: "string", list: "array", dict: "object"}.get(type(value))
+    names: dict[type, str] = {str: "string", list: "array", dict: "object"}
+    return names.get(type(value))

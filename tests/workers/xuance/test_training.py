@@ -1,0 +1,87 @@
+"""Every algorithm that must train does: weights change, losses are told, returns rise."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from tests.workers.conftest import InstalledWorker
+from tests.workers.xuance.conftest import changed_weights
+
+pytestmark = pytest.mark.slow
+
+_TEAM: dict[str, Any] = {"env_id": "simple_spread_v3", "total_steps": 800, "checkpoint_every": 300}
+_ON_POLICY_TEAM = {**_TEAM, "algo_params": {"buffer_size": 200}}
+_OFF_POLICY_TEAM = {**_TEAM, "algo_params": {"start_training": 100, "buffer_size": 2_000}}
+_REPLAY: dict[str, Any] = {
+    "total_steps": 800,
+    "checkpoint_every": 200,
+    "algo_params": {"start_training": 100, "buffer_size": 2_000},
+}
+
+ALGORITHMS: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "ppo": (
+        {"env_id": "CartPole-v1", "total_steps": 1_024, "checkpoint_every": 300, "algo_params": {"horizon_size": 64}},
+        {"loss/actor", "loss/critic", "entropy", "clip_fraction"},
+    ),
+    "dqn": ({**_REPLAY, "env_id": "CartPole-v1"}, {"loss/q", "epsilon"}),
+    "sac": ({**_REPLAY, "env_id": "Pendulum-v1"}, {"loss/actor", "loss/q"}),
+    "mappo": (_ON_POLICY_TEAM, {"loss/actor", "loss/critic", "entropy"}),
+    "ippo": (_ON_POLICY_TEAM, {"loss/actor", "loss/critic", "entropy"}),
+    "coma": (_ON_POLICY_TEAM, {"loss/actor", "loss/critic"}),
+    "qmix": (_OFF_POLICY_TEAM, {"loss/q", "epsilon"}),
+    "vdn": (_OFF_POLICY_TEAM, {"loss/q", "epsilon"}),
+    "iql": (_OFF_POLICY_TEAM, {"loss/q", "epsilon"}),
+    "maddpg": (_OFF_POLICY_TEAM, {"loss/actor", "loss/critic"}),
+}
+SMALL = {"seed": 1, "num_envs": 4, "metrics_every": 100, "eval_episodes": 1}
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_the_algorithm_learns_from_what_it_plays(xuance: InstalledWorker, algo: str) -> None:
+    config, losses = ALGORITHMS[algo]
+
+    run = xuance.run(f"train-{algo}", {"algo": algo, **SMALL, **config})
+
+    assert 0 == run.exit_code, run.stderr[-2000:]
+    assert losses | {"learning_rate", "steps_per_s"} <= {payload["name"] for payload in run.of("metric")}
+    assert run.of("run_completed")[0]["updates"] > 0
+    assert changed_weights(xuance, run)
+    assert list((run.run_dir / "tensorboard").rglob("events.out.*"))
+
+
+def test_episodes_of_a_team_are_told_for_the_team_and_for_each_agent(xuance: InstalledWorker) -> None:
+    run = xuance.run("team", {"algo": "ippo", **SMALL, **_ON_POLICY_TEAM, "total_steps": 200})
+
+    told = [one for one in run.of("episode") if one["episode_index"] == 0 and "seed" not in one]
+    parts = {one["agent_id"]: one["total_reward"] for one in told if "agent_id" in one}
+    assert {"agent_0", "agent_1", "agent_2"} == set(parts)
+    assert pytest.approx(fmean(parts.values())) == next(one["total_reward"] for one in told if "agent_id" not in one)
+
+
+@pytest.mark.parametrize("env_id", ["Hopper-v5", "BipedalWalker-v3", "Acrobot-v1"])
+def test_ppo_trains_on_every_family_of_small_environments(xuance: InstalledWorker, env_id: str) -> None:
+    config = {"algo": "ppo", "env_id": env_id, "total_steps": 300, "algo_params": {"horizon_size": 32}}
+
+    run = xuance.run(f"family-{env_id}", {**SMALL, **config, "eval_episodes": 0})
+
+    assert 0 == run.exit_code, run.stderr[-2000:]
+    assert run.values("loss/actor")
+
+
+def test_ppo_balances_better_than_it_began(xuance: InstalledWorker) -> None:
+    config = {"algo": "ppo", "env_id": "CartPole-v1", "total_steps": 20_000, "seed": 1, "eval_episodes": 0}
+
+    run = xuance.run("rise-ppo", config)
+
+    assert fmean(run.returns[-20:]) > 3 * fmean(run.returns[:20])
+
+
+def test_a_team_of_mappo_covers_the_landmarks_better_than_it_began(xuance: InstalledWorker) -> None:
+    config = {"algo": "mappo", "env_id": "simple_spread_v3", "total_steps": 24_000, "seed": 1, "eval_episodes": 0}
+
+    run = xuance.run("rise-mappo", config)
+
+    assert fmean(run.returns[-200:]) > fmean(run.returns[:200])
