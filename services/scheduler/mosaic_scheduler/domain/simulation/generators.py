@@ -161,8 +161,8 @@ def _diurnal(random: Random, size: TraceSize, fleet: Fleet) -> list[TracedRun]:
     runs = []
     for index in range(size.runs):
         owner = _someone(random, size)
-        half_a_day_later = names.index(owner[0]) % 2 == 1
-        at = _waking_moment(random, size, shift_hours=12.0 if half_a_day_later else 0.0)
+        is_elsewhere = names.index(owner[0]) % 2 == 1
+        at = _waking_moment(random, size, shift_hours=8.0 if is_elsewhere else 0.0)
         runs.append(_run(random, index, owner, at, _SMALL_MIX))
     return _scaled(runs, LOAD[TraceKind.DIURNAL] * _gpu_seconds(fleet, size))
 
