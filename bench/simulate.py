@@ -57,7 +57,7 @@ def big_day() -> dict[str, object]:
     )
     begun, begun_cpu = time.perf_counter(), time.process_time()
     measures = scenario.play().measures
-    figures = {
+    figures: dict[str, object] = {
         "seconds": round(time.perf_counter() - begun, 1),
         "cpu_seconds": round(time.process_time() - begun_cpu, 1),
         "runs": measures.finished,
