@@ -15,6 +15,7 @@ from mosaic_scheduler.domain.entries import Wish
 from mosaic_scheduler.domain.run import Requirements
 from mosaic_scheduler.domain.snapshot import Team
 from mosaic_scheduler.handlers import claims, commands, queries
+from mosaic_scheduler.handlers.submit import Request
 from mosaic_scheduler.ports import FleetView
 from tests.fakes.scheduler import Desk, a_fleet
 
@@ -281,15 +282,18 @@ def test_pause_and_resume_are_wishes_until_the_agent_says_so(desk: Desk) -> None
     claimed = desk.claim(run)
     desk.report(claimed, "started")
 
-    commands.pause(run.run_id, store=desk.store, clock=desk.clock)
+    commands.pause(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
     assert [(run.run_id, 1, Wish.PAUSE)] == desk.renew(claimed)
     desk.report(claimed, "paused")
     assert RunState.PAUSED is desk.run(run).state
-    commands.resume(run.run_id, store=desk.store, clock=desk.clock)
+    commands.resume(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
     desk.report(claimed, "resumed")
 
     assert RunState.RUNNING is desk.run(run).state
     assert [(run.run_id, 1, Wish.CONTINUE)] == desk.renew(claimed)
+    with desk.store.read() as work:
+        asked = [entry.fact for entry in work.history(run.run_id) if entry.actor == "user:ann"]
+    assert ["submitted", "pause_requested", "resume_requested"] == asked
 
 
 def test_a_run_past_its_time_limit_is_stopped_and_fails(desk: Desk) -> None:
@@ -327,7 +331,7 @@ def test_a_dry_run_says_what_would_happen_and_stores_nothing(desk: Desk) -> None
     desk.cancel(template)
 
     sentences = queries.predict(
-        queries.Request(template.spec),
+        Request(template.spec),
         store=desk.store,
         fleet=desk.fleet,
         secrets=desk.secrets,

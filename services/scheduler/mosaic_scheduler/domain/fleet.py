@@ -11,7 +11,7 @@ from mosaic_scheduler.domain.amount import GPU, RESOURCES
 from mosaic_scheduler.domain.demand import Demand
 from mosaic_scheduler.domain.fit import could_ever_fit, fits
 from mosaic_scheduler.domain.packing import tightness, wastes_nothing
-from mosaic_scheduler.domain.run import RunningAttempt
+from mosaic_scheduler.domain.run import PriorityClass, RunningAttempt
 from mosaic_scheduler.domain.snapshot import Agent, Node
 from mosaic_scheduler.domain.space import WHOLE, Holding, NodeSpace
 
@@ -32,8 +32,8 @@ class Fleet:
         self.attempts_on: dict[NodeId, dict[RunId, RunningAttempt]] = {}
         #: Attempts that have been asked to stop.
         self.leaving: dict[RunId, RunningAttempt] = {}
-        #: Attempts whose resume is proven, by team: those that may be asked to leave.
-        self.resumable_of: dict[TeamName, dict[RunId, RunningAttempt]] = {}
+        #: Attempts whose resume is proven, by team and class: those that may be asked to leave.
+        self.resumable_of: dict[tuple[TeamName, PriorityClass], dict[RunId, RunningAttempt]] = {}
         self._agents: dict[AgentId, Agent] = {}
         self._agents_on: dict[NodeId, dict[AgentId, Agent]] = {}
         self._holdings: dict[RunId, Holding] = {}
@@ -101,7 +101,7 @@ class Fleet:
         holding = self._holdings.pop(attempt.run_id)
         del self.attempts_on[attempt.node_id][attempt.run_id]
         self.leaving.pop(attempt.run_id, None)
-        self.resumable_of.get(attempt.team, {}).pop(attempt.run_id, None)
+        self.resumable_of.get((attempt.team, attempt.priority), {}).pop(attempt.run_id, None)
         self.give_back(attempt.node_id, holding)
         return holding
 
@@ -174,7 +174,7 @@ class Fleet:
         if attempt.state is AttemptState.STOPPING:
             self.leaving[attempt.run_id] = attempt
         elif attempt.resume_grade is not None and attempt.resume_grade.is_proven:
-            self.resumable_of.setdefault(attempt.team, {})[attempt.run_id] = attempt
+            self.resumable_of.setdefault((attempt.team, attempt.priority), {})[attempt.run_id] = attempt
 
     def _freed_since(self, since: int) -> list[NodeSpace]:
         fresh = dict.fromkeys(self._freed[since:])

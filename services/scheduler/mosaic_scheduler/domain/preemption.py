@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import NamedTuple
 
 from mosaic.ids import NodeId, RunId, TeamName
 from mosaic_scheduler.domain.amount import RESOURCES
@@ -18,13 +19,12 @@ from mosaic_scheduler.domain.run import PriorityClass, QueuedRun, RunningAttempt
 from mosaic_scheduler.domain.space import NodeSpace
 
 #: Nodes compared for one beneficiary, those with the cheapest victim first.
-_NODES_COMPARED = 64
+_NODES_COMPARED = 16
 
 Cost = tuple[bool, bool, PriorityClass, float, RunId]
 
 
-@dataclass(frozen=True, slots=True)
-class Victim:
+class Victim(NamedTuple):
     """An attempt that may be asked to leave."""
 
     attempt: RunningAttempt
@@ -211,7 +211,7 @@ class Evictions:
         if self._lent is None:
             overdrawn = (
                 attempt
-                for team, attempts in self._fleet.resumable_of.items()
+                for (team, _), attempts in self._fleet.resumable_of.items()
                 if any(self._ledger.overdraft(team, r) for r in RESOURCES)
                 for attempt in attempts.values()
             )
@@ -221,13 +221,12 @@ class Evictions:
     def _outranked_pool(self, owner: TeamName | None, priority: PriorityClass) -> Pool:
         key = (owner, priority)
         if key not in self._outranked:
-            lower = (a for a in self._displaceable(owner) if a.priority < priority)
-            self._outranked[key] = self._pool(lower, PreemptionCause.OUTRANKED)
+            self._outranked[key] = self._pool(self._displaceable(owner, priority), PreemptionCause.OUTRANKED)
         return self._outranked[key]
 
-    def _displaceable(self, owner: TeamName | None) -> Iterator[RunningAttempt]:
-        for team, attempts in self._fleet.resumable_of.items():
-            if team == owner or not self._ledger.is_guaranteed(team):
+    def _displaceable(self, owner: TeamName | None, priority: PriorityClass) -> Iterator[RunningAttempt]:
+        for (team, rank), attempts in self._fleet.resumable_of.items():
+            if rank < priority and (team == owner or not self._ledger.is_guaranteed(team)):
                 yield from attempts.values()
 
     def _pool(self, attempts: Iterable[RunningAttempt], cause: PreemptionCause) -> Pool:

@@ -15,7 +15,7 @@ from mosaic_scheduler.domain.run import RunningAttempt
 from mosaic_scheduler.domain.space import WHOLE, NodeSpace
 
 #: Nodes compared for one reservation: enough to find a good one, few enough to be cheap.
-_NODES_COMPARED = 32
+_NODES_COMPARED = 8
 
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 

@@ -87,11 +87,11 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
 
     def Pause(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Stop a run in place."""
-        return self._after(commands.pause(request.run_id, store=self._store, clock=self._clock))
+        return self._after(commands.pause(request.run_id, actor=_actor(request), store=self._store, clock=self._clock))
 
     def Resume(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Let a paused run go on."""
-        return self._after(commands.resume(request.run_id, store=self._store, clock=self._clock))
+        return self._after(commands.resume(request.run_id, actor=_actor(request), store=self._store, clock=self._clock))
 
     def Retry(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Submit an ended run again."""

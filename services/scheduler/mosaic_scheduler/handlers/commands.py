@@ -7,7 +7,7 @@ from dataclasses import replace
 from mosaic.errors import BadInput, Refused, RunNotFound
 from mosaic.ids import RunId
 from mosaic.lifecycle import AttemptFact, AttemptState, RunFact, RunState, is_terminal
-from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, Wish
+from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry, Wish
 from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.transition import move_attempt, move_run
 from mosaic_scheduler.handlers.endings import cancel_waiting, end_attempt
@@ -55,14 +55,14 @@ def cancel(name: str, *, actor: str, reason: str, store: RunStore, clock: Clock,
         return work.save_run(moved)
 
 
-def pause(name: str, *, store: RunStore, clock: Clock) -> RunEntry:
+def pause(name: str, *, actor: str, store: RunStore, clock: Clock) -> RunEntry:
     """Ask for a run to be stopped in place; it keeps its lease."""
-    return _wish(name, Wish.PAUSE, RunState.RUNNING, store=store, clock=clock)
+    return _wish(name, Wish.PAUSE, RunState.RUNNING, actor=actor, store=store, clock=clock)
 
 
-def resume(name: str, *, store: RunStore, clock: Clock) -> RunEntry:
+def resume(name: str, *, actor: str, store: RunStore, clock: Clock) -> RunEntry:
     """Ask for a paused run to go on."""
-    return _wish(name, Wish.RESUME, RunState.PAUSED, store=store, clock=clock)
+    return _wish(name, Wish.RESUME, RunState.PAUSED, actor=actor, store=store, clock=clock)
 
 
 def retry_run(name: str, *, actor: str, store: RunStore, fleet: Fleet, secrets: Secrets, clock: Clock) -> Accepted:
@@ -80,7 +80,8 @@ def retry_run(name: str, *, actor: str, store: RunStore, fleet: Fleet, secrets: 
     return submit(request, store=store, fleet=fleet, secrets=secrets, clock=clock)
 
 
-def _wish(name: str, wish: Wish, needed: RunState, *, store: RunStore, clock: Clock) -> RunEntry:
+def _wish(name: str, wish: Wish, needed: RunState, *, actor: str, store: RunStore, clock: Clock) -> RunEntry:
+    now = clock()
     with store.write() as work:
         run = find(work, name)
         if run.state is not needed:
@@ -88,8 +89,10 @@ def _wish(name: str, wish: Wish, needed: RunState, *, store: RunStore, clock: Cl
         attempt = work.attempt(run.run_id, run.attempt)
         assert attempt is not None, "a running run has an attempt"
         work.save_attempt(replace(attempt, wish=wish))
+        state, asked = run.state.value, f"{wish.value}_requested"
+        work.add_history([HistoryEntry(run.run_id, run.attempt, now, asked, state, state, actor)])
         _ring(work, attempt)
-        return work.save_run(replace(run, updated_at=clock()))
+        return work.save_run(replace(run, updated_at=now))
 
 
 def _ring(work: RunTransaction, attempt: AttemptEntry) -> None:
