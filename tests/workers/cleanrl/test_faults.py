@@ -83,7 +83,7 @@ def test_a_dry_run_shows_the_command_and_says_either_way_about_cuda(cleanrl: Ins
 def test_a_training_that_diverges_says_so(cleanrl: InstalledWorker, algo: str) -> None:
     replay = {"learning_starts": 50, "buffer_size": 500} if algo == "dqn" else {}
 
-    run = cleanrl.run(f"nan-{algo}", {**SHORT, "algo": algo, "algo_params": {"learning_rate": 1e38, **replay}})
+    run = cleanrl.run(f"nan-{algo}", {**SHORT, "algo": algo, "algo_params": {"learning_rate": 1e20, **replay}})
 
     assert 1 == run.exit_code
     assert "the training has diverged" in run.of("run_failed")[0]["error"]

@@ -23,41 +23,63 @@ from mosaic_cleanrl.training import EnvironmentFailed, Episode, Watcher
 _FAMILIES: Mapping[str, str] = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE/": "ale_py"}
 
 
-class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Watches the bare environment: counts, tells of every episode, and lets a run stop between two steps."""
+class Tally:
+    """Counts one environment's episode and tells of it when it ends; also where a run may stop between steps."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], watcher: Watcher, env_id: str) -> None:
-        super().__init__(env)
+    def __init__(self, watcher: Watcher, env_id: str) -> None:
         self._watcher = watcher
         self._env_id = env_id
         # A loop over single steps is asked at its own boundary; one over updates would take too long.
         self._can_stop_here = watcher.script.loops_over_updates
         self.played_return, self.played_length = 0.0, 0
+
+    def begin(self) -> None:
+        """Note that an episode begins."""
+        self.played_return, self.played_length = 0.0, 0
+
+    def before_step(self) -> None:
+        """Let the run stop or hold here."""
+        if self._can_stop_here:
+            self._watcher.obey()
+
+    def add(self, reward: Any, terminated: Any, truncated: Any) -> None:
+        """Note one step."""
+        self.played_return += float(reward)
+        self.played_length += 1
+        if terminated or truncated:
+            self._watcher.episode_ended(
+                Episode(self.played_return, self.played_length, bool(terminated), bool(truncated))
+            )
+
+    def failure(self, verb: str, error: Exception) -> EnvironmentFailed:
+        """Return what to raise when the environment raised *error*."""
+        return EnvironmentFailed(self._env_id, verb, self._watcher.step, error)
+
+
+class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Watches a bare gymnasium environment."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], watcher: Watcher, env_id: str) -> None:
+        super().__init__(env)
+        self.tally = Tally(watcher, env_id)
         self.last_result: Any = None
 
     def reset(self, **options: Any) -> Any:
         """Begin an episode."""
-        self.played_return, self.played_length = 0.0, 0
+        self.tally.begin()
         try:
             return self.env.reset(**options)
         except Exception as error:
-            raise EnvironmentFailed(self._env_id, "reset", self._watcher.step, error) from error
+            raise self.tally.failure("reset", error) from error
 
     def step(self, action: Any) -> Any:
         """Act once."""
-        if self._can_stop_here:
-            self._watcher.obey()
+        self.tally.before_step()
         try:
-            result = self.env.step(action)
+            self.last_result = result = self.env.step(action)
         except Exception as error:
-            raise EnvironmentFailed(self._env_id, "step", self._watcher.step, error) from error
-        self.last_result = result
-        self.played_return += float(result[1])
-        self.played_length += 1
-        if result[2] or result[3]:
-            self._watcher.episode_ended(
-                Episode(self.played_return, self.played_length, bool(result[2]), bool(result[3]))
-            )
+            raise self.tally.failure("step", error) from error
+        self.tally.add(result[1], result[2], result[3])
         return result
 
 
@@ -159,6 +181,39 @@ def _to_gym_class() -> Any:
     return ToGym
 
 
+@cache
+def _gym_recorder_class() -> Any:
+    import gym
+
+    class GymRecorder(gym.Wrapper):  # type: ignore[misc]
+        """Watches a bare environment of gym 0.23, without the cost of two adapters."""
+
+        def __init__(self, env: Any, watcher: Watcher, env_id: str) -> None:
+            super().__init__(env)
+            self.tally = Tally(watcher, env_id)
+
+        def reset(self, **options: Any) -> Any:
+            self.tally.begin()
+            try:
+                return self.env.reset(**options)
+            except Exception as error:
+                raise self.tally.failure("reset", error) from error
+
+        def step(self, action: Any) -> Any:
+            self.tally.before_step()
+            try:
+                result = self.env.step(action)
+            except Exception as error:
+                raise self.tally.failure("step", error) from error
+            done = result[2]
+            truncated = done and result[3].get("TimeLimit.truncated", False)
+            self.tally.add(result[1], done and not truncated, truncated)
+            self.last_result = (result[0], result[1], done and not truncated, truncated, result[3])
+            return result
+
+    return GymRecorder
+
+
 def to_gymnasium(space: Any) -> gymnasium.Space[Any]:
     """Return a gym space as gymnasium's; those of gymnasium as they are."""
     if isinstance(space, gymnasium.Space):
@@ -199,12 +254,11 @@ def _hooked_gym(watcher: Watcher, make: Callable[..., Any]) -> Iterator[None]:
 
     def made(env_id: str, **options: Any) -> Any:
         if env_id in known:
-            watched = _watched(watcher, FromGym(make_old(env_id, **options)), env_id)
-        else:
+            return _watched_old(watcher, make_old(env_id, **options), env_id)
+        if watcher.renders:
             # Scripts of this interface say how to render when they render; gymnasium wants to know before.
             options.setdefault("render_mode", "rgb_array")
-            watched = _made(watcher, make, env_id, **options)
-        return old_interface(watched)
+        return old_interface(_made(watcher, make, env_id, **options))
 
     gym.make = made
     with suppress(ImportError):
@@ -253,6 +307,13 @@ def _watched(watcher: Watcher, env: gymnasium.Env[Any, Any], env_id: str) -> gym
     recorder = Recorder(env, watcher, env_id)
     _check_action_space(watcher, recorder, env_id)
     return _as_array(recorder)
+
+
+def _watched_old(watcher: Watcher, env: Any, env_id: str) -> Any:
+    if not hasattr(env.observation_space, "low"):
+        return old_interface(_watched(watcher, FromGym(env), env_id))
+    _check_action_space(watcher, FromGym(env), env_id)
+    return _gym_recorder_class()(env, watcher, env_id)
 
 
 def _check_action_space(watcher: Watcher, env: gymnasium.Env[Any, Any], env_id: str) -> None:

@@ -17,7 +17,7 @@ from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
 from mosaic.worker.statistics import summarise_returns
 from mosaic_cleanrl.checkpoint import Checkpoint, load
-from mosaic_cleanrl.environments import Recorder, hooked_environments
+from mosaic_cleanrl.environments import hooked_environments
 from mosaic_cleanrl.scripts import Script, find_script
 from mosaic_cleanrl.state import give_layer, layers_of
 from mosaic_cleanrl.training import Episode
@@ -31,6 +31,7 @@ class Spectator:
     """Watches a policy play; nothing is learned and nobody can stop it halfway."""
 
     script: Script
+    renders: bool = False
     episodes: list[Episode] = field(default_factory=list)
     step: int = 0
 
@@ -59,13 +60,13 @@ class TrainedPolicy:
         kept = load(path)
         self.env_id = kept.env_id
         self.step_saved = kept.step
-        self._spectator = Spectator(find_script(kept.script))
+        self._spectator = Spectator(find_script(kept.script), capture_video)
         run_dir.mkdir(parents=True, exist_ok=True)
         os.chdir(run_dir)
         with hooked_environments(self._spectator):
             parts = runpy.run_module(self._spectator.script.module, run_name="cleanrl_policy")
             self._envs = _make_envs(parts, kept, capture_video)
-        self._recorder = next(layer for layer in layers_of(self._envs) if isinstance(layer, Recorder))
+        self._recorder = next(layer for layer in layers_of(self._envs) if "tally" in vars(layer))
         self._normaliser = _restored_normaliser(self._envs, kept)
         self._act = _acting(_network(parts, self._envs, kept), str(path))
         self._batch: Any = None

@@ -48,7 +48,7 @@ class CleanRLRuntime:
         self._is_dry_run = dry_run
         self._wandb: WandbGuard | None = None
         self._resume_path = Path(config.policy_path) if config.policy_path and config.mode == "policy_eval" else None
-        self.training = Training(self.script, self.emitter, mirror=self._mirror)
+        self.training = Training(self.script, self.emitter, mirror=self._mirror, renders=config.capture_video)
 
     def request_stop(self) -> None:
         """Note that the run should end; called from a signal handler."""

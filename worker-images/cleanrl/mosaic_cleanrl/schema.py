@@ -17,13 +17,15 @@ RESERVED = frozenset(
     }
 )
 
+_DEFAULT_ALGO = CleanRLConfig.__dataclass_fields__["algo"].default
+_WEIGHT = 8
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def published_schema() -> dict[str, Any]:
     """Return the schema: the fields of `CleanRLConfig`, and per algorithm what ``algo_params`` may hold."""
     schema = config_schema(CleanRLConfig)
-    names = usable_names()
+    names = sorted(usable_names(), key=lambda name: name != _DEFAULT_ALGO)
     schema["properties"]["algo"]["enum"] = names
     schema["$defs"] = {name: parameters_schema(_script(name)) for name in names if name not in ALIASES}
     schema["anyOf"] = [_branch(name) for name in names] + [_unknown_algo(names)]
@@ -72,8 +74,12 @@ def _script(name: str) -> Script:
 
 
 def _branch(name: str) -> dict[str, Any]:
+    # The validator reports the choice with the fewest faults: being of another algorithm must count for more
+    # than any number of misspelt parameters, or the wrong algorithm's parameters would be suggested.
+    is_this = {"allOf": [{"const": name}] * _WEIGHT}
     parameters = {"$ref": f"#/$defs/{ALIASES.get(name, name)}"}
-    return {"properties": {"algo": {"const": name}, "algo_params": parameters}}
+    branch: dict[str, Any] = {"properties": {"algo": is_this, "algo_params": parameters}}
+    return branch if name == _DEFAULT_ALGO else {**branch, "required": ["algo"]}
 
 
 def _unknown_algo(names: list[str]) -> dict[str, Any]:

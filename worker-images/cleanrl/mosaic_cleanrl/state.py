@@ -22,7 +22,7 @@ _PLAIN = (bool, int, float, str, type(None), np.generic)
 #: Globals of a script that describe this process and not the training.
 _OF_THIS_PROCESS = frozenset({"args", "device", "run_name", "start_time", "writer", "range"})
 #: Layers of an environment refer to each other by these; each is visited by itself.
-_LINKS = frozenset({"env", "envs", "env_fns", "spec", "_cached_spec", "metadata"})
+_LINKS = frozenset({"env", "envs", "env_fns", "spec", "_cached_spec", "metadata", "last_result"})
 
 
 def take_progress(scope: Mapping[str, Any], names: frozenset[str]) -> State:
@@ -102,7 +102,7 @@ def _take(name: str, value: Any) -> tuple[str, Any] | None:
         return "generator", value.bit_generator.state
     if hasattr(value, "np_random") and hasattr(value, "contains"):
         return "space", value.np_random.bit_generator.state
-    if type(value).__name__ == "RunningMeanStd":
+    if type(value).__name__ in ("RunningMeanStd", "Tally"):
         return "layer", take_layer(value)
     # MuJoCo's simulation knows how to be pickled; anything else that is not data stays what it is.
     if _is_data(value) or type(value).__name__ == "MjData":

@@ -93,6 +93,8 @@ class Watcher(Protocol):
     """What an environment tells of itself to."""
 
     script: Script
+    #: Whether pictures of the environments will be asked for.
+    renders: bool
 
     @property
     def step(self) -> int:
@@ -108,9 +110,17 @@ class Watcher(Protocol):
 class Training:
     """One run of one script."""
 
-    def __init__(self, script: Script, emitter: TelemetryEmitter, *, mirror: Callable[[str, float, int], None]) -> None:
+    def __init__(
+        self,
+        script: Script,
+        emitter: TelemetryEmitter,
+        *,
+        mirror: Callable[[str, float, int], None],
+        renders: bool = False,
+    ) -> None:
         """Tell *emitter* what happens, and every scalar to *mirror* as well."""
         self.script = script
+        self.renders = renders
         self.emitter = emitter
         self.counters = Counters()
         self.recent_returns: deque[float] = deque(maxlen=RECENT)
