@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from mosaic.worker import run_worker
@@ -9,4 +10,8 @@ from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.runtime import RLlibRuntime
 
 if __name__ == "__main__":
-    sys.exit(run_worker(RLlibConfig, RLlibRuntime, worker_type="rllib"))
+    code = run_worker(RLlibConfig, RLlibRuntime, worker_type="rllib")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Ray and Torch would take seconds to say goodbye, and have nothing left to do.
+    os._exit(code)

@@ -6,20 +6,17 @@ be used is refused at once.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import secrets
 import shutil
-import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from mosaic.errors import BadInput
@@ -27,6 +24,7 @@ from mosaic.worker import TelemetryEmitter
 from mosaic_rllib.checkpoint import Progress, mismatch, pack, sha256_of, unpack
 from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.instance import prepare_environment, ray_instance
+from mosaic_rllib.interruption import GivenUp, run_until
 from mosaic_rllib.plan import ASYNCHRONOUS, leased_cpus, make_plan
 
 if TYPE_CHECKING:
@@ -39,15 +37,11 @@ if TYPE_CHECKING:
 RECENT = 20
 EVALUATION_FILE = "evaluation.json"
 
-#: How long an iteration under way may go on after the wish to stop; the grace of a run is about three times that.
-_PATIENCE_S = 3.0
-#: After an iteration this long its end is kept aside, because the next may have to be abandoned.
+#: How long an iteration under way may go on after the wish to stop; the grace of a run is several times that.
+_PATIENCE_S = 2.0
+#: After an iteration this long its end is kept aside, because the next may have to be given up.
 _LONG_ITERATION_S = 1.5
 _PAUSE_LOOK_S = 0.1
-
-
-class _Abandoned(BaseException):
-    """The iteration under way took too long to end; not an Exception, so that RLlib does not swallow it."""
 
 
 class RLlibRuntime:
@@ -72,14 +66,13 @@ class RLlibRuntime:
         self._resumed: Path | None = None
         self._stop_requested = False
         self._paused = False
-        self._is_iterating = False
+        self._give_up_at = float("inf")
         self._kept_aside: Progress | None = None
 
     def request_stop(self) -> None:
         """Note that the run should end; called from a signal handler."""
         self._stop_requested = True
-        if self._is_iterating:
-            signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
+        self._give_up_at = time.monotonic() + _PATIENCE_S
 
     def request_pause(self, paused: bool) -> None:
         """Hold before the next iteration, or go on; called from a signal handler."""
@@ -188,16 +181,19 @@ class RLlibRuntime:
         self.emitter.checkpoint_loaded({"checkpoint_path": str(self._resumed), **facts})
 
     def _iterate(self, algorithm: Algorithm, reporter: Reporter) -> bool:
-        """Run one iteration and report it; False when it was abandoned."""
+        """Run one iteration and report it; False when it was given up."""
         from mosaic_rllib.callbacks import finished_in
         from mosaic_rllib.failures import explained
-        from mosaic_rllib.training import env_steps
+        from mosaic_rllib.training import env_steps, iterate, release
 
         started = time.monotonic()
         try:
-            with self._abandonable():
-                result = algorithm.train()
-        except _Abandoned:
+            result = run_until(
+                lambda: iterate(algorithm, self._plan),
+                lambda: time.monotonic() > self._give_up_at,
+                lambda: release(algorithm),
+            )
+        except GivenUp:
             return False
         except Exception as error:
             raise explained(error, self.progress.step) from error
@@ -209,18 +205,6 @@ class RLlibRuntime:
             self._report_metrics(reporter, result, (now - before) / (time.monotonic() - started))
             self._refuse_divergence(algorithm, result)
         return True
-
-    @contextlib.contextmanager
-    def _abandonable(self) -> Iterator[None]:
-        """Let the alarm that a wish to stop sets end what runs inside, and only that."""
-        previous = signal.signal(signal.SIGALRM, _abandon)
-        self._is_iterating = True
-        try:
-            yield
-        finally:
-            self._is_iterating = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, previous)
 
     def _report_episode(self, reporter: Reporter, played: FinishedEpisode, known_step: int | None) -> None:
         progress = self.progress
@@ -354,7 +338,3 @@ class RLlibRuntime:
             return str(path.resolve().relative_to(self.run_dir.resolve()))
         except ValueError:
             return str(path)
-
-
-def _abandon(_number: int, _frame: FrameType | None) -> None:
-    raise _Abandoned

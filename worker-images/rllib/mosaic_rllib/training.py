@@ -33,7 +33,6 @@ def build_algorithm(config: RLlibConfig, plan: Plan, seed: int, scratch: Path) -
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
-    torch.set_num_threads(plan.learner_threads)
     register_env(ENVIRONMENT, make_for_rllib)
     agents = _agents_of(config)
     try:
@@ -58,6 +57,20 @@ def algorithm_config(plan: Plan, agents: list[str], policies: str) -> AlgorithmC
     elif agents:
         settings.multi_agent(policies=set(agents), policy_mapping_fn=own_policy)
     return settings
+
+
+def iterate(algorithm: Algorithm, plan: Plan) -> Mapping[str, Any]:
+    """Run one iteration and return RLlib's result."""
+    # Torch keeps the number per thread, and this may be another one each time.
+    torch.set_num_threads(plan.learner_threads)
+    result: Mapping[str, Any] = algorithm.train()
+    return result
+
+
+def release(algorithm: Algorithm) -> None:
+    """End the processes that play, so that nobody waits for them any more; the algorithm is of no use then."""
+    if algorithm.env_runner_group is not None:
+        algorithm.env_runner_group._worker_manager.clear()
 
 
 def env_steps(result: Mapping[str, Any]) -> int:
