@@ -42,8 +42,10 @@ def test_the_algorithm_learns_from_what_it_plays(cleanrl: InstalledWorker, algo:
 
     assert 0 == run.exit_code, run.stderr[-2000:]
     assert losses <= {payload["name"] for payload in run.of("metric")}
-    changed = changed_networks(cleanrl, run)
-    assert set(changed) == {name for name, has_changed in changed.items() if has_changed}
+    # Target networks follow at intervals that a run this short may not reach.
+    changed = {name: is_new for name, is_new in changed_networks(cleanrl, run).items() if "target" not in name}
+    assert changed
+    assert all(changed.values())
     assert list((run.run_dir / "tensorboard").glob("events.out.*"))
 
 

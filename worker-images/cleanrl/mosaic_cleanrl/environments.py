@@ -40,7 +40,7 @@ class Tally:
     def before_step(self) -> None:
         """Let the run stop or hold here."""
         if self._can_stop_here:
-            self._watcher.obey()
+            self._watcher.obey_soon()
 
     def add(self, reward: Any, terminated: Any, truncated: Any) -> None:
         """Note one step."""

@@ -35,7 +35,7 @@ class Spectator:
     episodes: list[Episode] = field(default_factory=list)
     step: int = 0
 
-    def obey(self) -> None:
+    def obey_soon(self) -> None:
         """Go on."""
 
     def episode_ended(self, episode: Episode) -> None:

@@ -32,8 +32,7 @@ class MainLoop:
         self._replay_limit_mb = replay_limit_mb
         self._resume_from = resume_from
         self._lasting: frozenset[str] = frozenset()
-        #: As of the last boundary: what a rollout changes, and where the run stood.
-        self._progress: Mapping[str, Any] = {}
+        #: Where the run stood between two turns, last.
         self._place: Mapping[str, Any] = {}
         self._next_save = 0
         self._saved_step = -1
@@ -56,9 +55,10 @@ class MainLoop:
         training.is_over = True
 
     def save(self) -> None:
-        """Write a checkpoint of the last boundary; a disk that does not take it is told and passed over."""
-        if not self._place:
-            self._note(self._training.scope.get("global_step", 0))
+        """Write a checkpoint of the last boundary; a disk that does not take it is told and passed over.
+
+        Called within a turn, the environments are taken where they are and the turn will be played anew.
+        """
         step = self._place["step"]
         if step == self._saved_step:
             return
@@ -81,23 +81,21 @@ class MainLoop:
         return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
     def _boundary(self, turn: int) -> None:
-        # A loop over single steps passes here thousands of times a second: look first, take only when needed.
-        if self._training.script.loops_over_updates:
+        # A loop over single steps passes here thousands of times a second, so it notes only what it will need.
+        step, training = self._step(turn), self._training
+        is_due = step >= self._next_save
+        if training.script.loops_over_updates or is_due or training.is_asked_to_stop:
             self._note(turn)
-        step = self._step(turn)
-        if step >= self._next_save or self._training.is_asked_to_stop:
-            self._note(turn)
-            if step >= self._next_save:
-                self._next_save = step + self._checkpoint_every
-                self.save()
-        self._training.obey()
+        if is_due:
+            self._next_save = step + self._checkpoint_every
+            self.save()
+        training.obey()
 
     def _step(self, turn: int) -> int:
         return self._training.step if self._training.script.loops_over_updates else turn
 
     def _note(self, turn: int) -> None:
         training, counters = self._training, self._training.counters
-        self._progress = take_progress(training.scope, self._lasting)
         self._place = {
             "step": self._step(turn),
             "next_turn": turn,
@@ -115,9 +113,14 @@ class MainLoop:
             env_id=arguments["env_id"],
             seed=arguments["seed"],
             arguments=dict(arguments),
-            state={**self._progress, **take_learned(scope, self._replay_limit_mb)},
+            state={**self._progress(scope), **take_learned(scope, self._replay_limit_mb)},
             **self._place,
         )
+
+    def _progress(self, scope: dict[str, Any]) -> dict[str, Any]:
+        taken = take_progress(scope, self._lasting)
+        taken["scalars"]["global_step"] = self._place["step"]
+        return taken
 
     def _resume(self, scope: dict[str, Any], turns: range) -> int:
         kept = self._resume_from

@@ -21,6 +21,8 @@ from mosaic_cleanrl.scripts import Script
 
 #: Episodes in the running mean of returns.
 RECENT = 20
+#: How long a run that should end may go on to reach the end of a turn of its main loop.
+TURN_PATIENCE_S = 3.0
 _PAUSE_LOOK_S = 0.05
 
 #: CleanRL's names in the vocabulary that all workers share.
@@ -100,8 +102,8 @@ class Watcher(Protocol):
     def step(self) -> int:
         """Where the run stands."""
 
-    def obey(self) -> None:
-        """Hold or end the run here, if that was asked."""
+    def obey_soon(self) -> None:
+        """Hold or end the run here, if that was asked and cannot wait for the end of a turn."""
 
     def episode_ended(self, episode: Episode) -> None:
         """Hear of a finished episode."""
@@ -128,7 +130,7 @@ class Training:
         self.scope: dict[str, Any] = {}
         self.is_over = False
         self._mirror = mirror
-        self._stop_requested = False
+        self._stop_within_turn_at = math.inf
         self._paused = False
         self._heard_episodes = False
 
@@ -140,11 +142,11 @@ class Training:
     @property
     def is_asked_to_stop(self) -> bool:
         """Tell whether the run should end at the next boundary."""
-        return self._stop_requested
+        return self._stop_within_turn_at < math.inf
 
     def request_stop(self) -> None:
         """Note that the run should end; safe in a signal handler."""
-        self._stop_requested = True
+        self._stop_within_turn_at = time.monotonic() + TURN_PATIENCE_S
 
     def request_pause(self, paused: bool) -> None:
         """Note that the run should hold, or go on; safe in a signal handler."""
@@ -157,10 +159,18 @@ class Training:
             TrainingStopped: it should end here.
 
         """
-        while self._paused and not self._stop_requested:
+        while self._paused and not self.is_asked_to_stop:
             time.sleep(_PAUSE_LOOK_S)
-        if self._stop_requested:
+        if self.is_asked_to_stop:
             raise TrainingStopped
+
+    def obey_soon(self) -> None:
+        """Do as `obey` within a turn of the main loop, but give the turn a moment to end by itself.
+
+        A run saved between two turns goes on to the bit; one cut within a turn plays that turn anew.
+        """
+        if self._paused or time.monotonic() > self._stop_within_turn_at:
+            self.obey()
 
     def episode_ended(self, episode: Episode) -> None:
         """Tell of one episode of the training."""
