@@ -14,6 +14,7 @@ from gymnasium import spaces
 
 from mosaic.errors import BadInput, did_you_mean
 from mosaic_rllib.catalog import ACTION_SPACES, PARALLEL_FAMILIES, is_multi_agent
+from mosaic_rllib.config import RLlibConfig
 
 #: Pixels per side from which RLlib has convolutions of its own; smaller pictures are read as a row of numbers.
 _SMALLEST_IMAGE = 42
@@ -65,8 +66,9 @@ def make_single(env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | No
     """
     _register(env_id)
     told: dict[str, Any] = {"frameskip": 1} if env_id.startswith("ALE/") else {}
+    told |= {} if render_mode is None else {"render_mode": render_mode}
     try:
-        env = gymnasium.make(env_id, **{"render_mode": render_mode, **told, **kwargs})
+        env = gymnasium.make(env_id, **{**told, **kwargs})
     except (gymnasium.error.Error, TypeError, ImportError) as error:
         raise BadInput(f"env_id {env_id!r}", [_first_line(error)]) from error
     return Blamed(_readable(env, env_id))
@@ -91,8 +93,27 @@ def make_parallel(env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | 
         raise BadInput(f"env_id {env_id!r}", [_first_line(error)]) from error
 
 
-def space_faults(algo: str, env_id: str, action_spaces: Mapping[str, spaces.Space[Any]]) -> list[str]:
-    """Say which agents act in a way that *algo* cannot learn."""
+def agents_in(config: RLlibConfig) -> list[str]:
+    """Return who acts in the environment of *config*; nobody is named where there is only one.
+
+    Raises:
+        BadInput: there is no such environment, or the algorithm cannot act in it.
+
+    """
+    is_shared = is_multi_agent(config.env_id)
+    env: Any = (make_parallel if is_shared else make_single)(config.env_id, config.env_kwargs)
+    agents = [str(agent) for agent in env.possible_agents] if is_shared else []
+    acted = {agent: env.action_space(agent) for agent in agents} if is_shared else {"": env.action_space}
+    env.close()
+    faults = _space_faults(config.algo, config.env_id, acted)
+    if is_shared and config.policies == "shared" and len({str(space) for space in acted.values()}) > 1:
+        faults.append(f"the agents of {config.env_id} act in different ways; set policies to independent")
+    if faults:
+        raise BadInput(f"env_id {config.env_id!r}", faults)
+    return agents
+
+
+def _space_faults(algo: str, env_id: str, action_spaces: Mapping[str, spaces.Space[Any]]) -> list[str]:
     able = ACTION_SPACES[algo]
     return [
         f"{algo} cannot act in {env_id}: the actions{f' of {agent}' if agent else ''} are {space}, "

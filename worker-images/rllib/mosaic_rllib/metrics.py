@@ -40,7 +40,7 @@ def learner_metrics(algo: str, result: Mapping[str, Any]) -> dict[str | None, di
     """Return the values of each policy; the only policy of a single agent is called None."""
     names = _SHARED | (_ACTOR_CRITIC if algo == "sac" else {})
     found: dict[str | None, dict[str, float]] = {}
-    for module, values in result.get("learners", {}).items():
+    for module, values in sorted(result.get("learners", {}).items()):
         if module != _TOGETHER and isinstance(values, Mapping):
             policy = None if module == _SINGLE else str(module)
             found[policy] = {names.get(name, f"rllib/{name}"): value for name, value in _numbers_in(values)}
@@ -71,7 +71,8 @@ def divergence(suspects: Sequence[str], step: int, iteration: int) -> TrainingDi
 
 
 def _numbers_in(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for name, value in values.items():
+    # RLlib's order depends on the hashes of names, which differ from process to process.
+    for name, value in sorted(values.items()):
         try:
             number = float(value)
         except (TypeError, ValueError):

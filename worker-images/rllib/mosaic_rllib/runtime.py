@@ -13,7 +13,8 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -66,13 +67,19 @@ class RLlibRuntime:
         self._resumed: Path | None = None
         self._stop_requested = False
         self._paused = False
+        self._is_starting = False
         self._give_up_at = float("inf")
         self._kept_aside: Progress | None = None
 
     def request_stop(self) -> None:
-        """Note that the run should end; called from a signal handler."""
+        """Note that the run should end; called from a signal handler.
+
+        While RLlib and Ray are being loaded there is nothing to keep, so that is left at once.
+        """
         self._stop_requested = True
         self._give_up_at = time.monotonic() + _PATIENCE_S
+        if self._is_starting:
+            raise GivenUp
 
     def request_pause(self, paused: bool) -> None:
         """Hold before the next iteration, or go on; called from a signal handler."""
@@ -137,24 +144,38 @@ class RLlibRuntime:
             )
 
     def _run_in(self, scratch: Path) -> dict[str, Any]:
-        from mosaic_rllib.reporting import Reporter
+        try:
+            with self._starting():
+                from mosaic_rllib.environments import agents_in
+                from mosaic_rllib.reporting import Reporter
 
-        with Reporter(self.config, self.emitter, self.run_dir) as reporter:
-            with ray_instance(self._plan):
-                finished = self._train(scratch, reporter)
-            if not finished:
-                return self._summary("cancelled")
-            return self._summary("completed") | self._evaluate_at_the_end(scratch / "current", reporter)
+                agents = agents_in(self.config)
+                instance = ExitStack()
+                with Reporter(self.config, self.emitter, self.run_dir) as reporter, instance:
+                    instance.enter_context(ray_instance(self._plan))
+                    self._is_starting = False
+                    if not self._train(agents, scratch, reporter):
+                        return self._summary("cancelled")
+                    instance.close()
+                    return self._summary("completed") | self._evaluate_at_the_end(scratch / "current", reporter)
+        except GivenUp:
+            return self._summary("cancelled")
 
-    def _train(self, scratch: Path, reporter: Reporter) -> bool:
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        self._is_starting = True
+        try:
+            yield
+        finally:
+            self._is_starting = False
+
+    def _train(self, agents: list[str], scratch: Path, reporter: Reporter) -> bool:
         """Train the iterations that are left; False when asked to stop before the last."""
         from mosaic_rllib.callbacks import EpisodeReporter
-        from mosaic_rllib.training import build_algorithm
 
-        algorithm = build_algorithm(self.config, self._plan, self.progress.seed, scratch)
-        self._take_up(algorithm, scratch)
         if self.config.algo in ASYNCHRONOUS or self._plan.env_runners > 0:
             self.emitter.log("several processes play at once: the same seed need not give the same curve twice")
+        algorithm = run_until(lambda: self._built(agents, scratch), lambda: self._stop_requested, lambda: None)
         EpisodeReporter.listener = lambda played: self._report_episode(reporter, played, None)
         while self.progress.step < self.config.total_steps and not self._stop_requested:
             started = time.monotonic()
@@ -169,6 +190,13 @@ class RLlibRuntime:
                 time.sleep(_PAUSE_LOOK_S)
         self._save(algorithm, scratch)
         return self.progress.step >= self.config.total_steps
+
+    def _built(self, agents: list[str], scratch: Path) -> Algorithm:
+        from mosaic_rllib.training import build_algorithm
+
+        algorithm = build_algorithm(self.config, self._plan, agents, self.progress.seed, scratch)
+        self._take_up(algorithm, scratch)
+        return algorithm
 
     def _take_up(self, algorithm: Algorithm, scratch: Path) -> None:
         from mosaic_rllib.training import restore

@@ -16,27 +16,25 @@ from ray.tune.trainable import trainable
 
 from mosaic.errors import BadInput
 from mosaic_rllib.callbacks import EpisodeReporter
-from mosaic_rllib.catalog import is_multi_agent
 from mosaic_rllib.config import RLlibConfig
-from mosaic_rllib.environments import make_for_rllib, space_faults
+from mosaic_rllib.environments import make_for_rllib
 from mosaic_rllib.plan import ENVIRONMENT, Plan
 from mosaic_rllib.policy import SHARED, own_policy, shared_policy
 
 
-def build_algorithm(config: RLlibConfig, plan: Plan, seed: int, scratch: Path) -> Algorithm:
+def build_algorithm(config: RLlibConfig, plan: Plan, agents: list[str], seed: int, scratch: Path) -> Algorithm:
     """Build the algorithm; Ray must be running. What RLlib thinks it must write down goes to *scratch*.
 
     Raises:
-        BadInput: the environment does not exist, the algorithm cannot act in it, or RLlib refuses an argument.
+        BadInput: RLlib refuses an argument.
 
     """
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
     register_env(ENVIRONMENT, make_for_rllib)
-    agents = _agents_of(config)
     try:
-        settings = algorithm_config(plan, agents if is_multi_agent(config.env_id) else [], config.policies)
+        settings = algorithm_config(plan, agents, config.policies)
         settings.validate()
     except (ValueError, TypeError, NotImplementedError) as error:
         raise BadInput("algo_params", [f"RLlib refuses them: {str(error).strip()}"]) from error
@@ -92,24 +90,3 @@ def save(algorithm: Algorithm, directory: Path) -> Path:
 def restore(algorithm: Algorithm, directory: Path) -> None:
     """Let RLlib take up what it saved in *directory*: networks, optimisers, counters and schedules."""
     algorithm.restore_from_path(str(directory.resolve()))
-
-
-def _agents_of(config: RLlibConfig) -> list[str]:
-    """Make the environment once to see who acts in it and how.
-
-    Raises:
-        BadInput: as `build_algorithm` does.
-
-    """
-    env = make_for_rllib({"env_id": config.env_id, "env_kwargs": config.env_kwargs})
-    try:
-        shared = is_multi_agent(config.env_id)
-        spaces = dict(env.action_space.spaces) if shared else {"": env.action_space}
-        faults = space_faults(config.algo, config.env_id, spaces)
-        if shared and config.policies == "shared" and len({str(space) for space in spaces.values()}) > 1:
-            faults.append(f"the agents of {config.env_id} act in different ways; set policies to independent")
-    finally:
-        env.close()
-    if faults:
-        raise BadInput(f"env_id {config.env_id!r}", faults)
-    return [str(agent) for agent in spaces]
