@@ -93,7 +93,8 @@ class XuanCeConfig:
             **self.algo_params,
             "env_id": self.env_id,
             "seed": seed,
-            "env_seed": seed,
+            # Environments are seeded one after the other from here: neighbouring seeds must not share any.
+            "env_seed": seed * 1024,
             "running_steps": self.total_steps,
             "parallels": self.num_envs or defaults["parallels"],
             "device": self.torch_device,

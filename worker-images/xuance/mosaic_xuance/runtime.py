@@ -26,8 +26,11 @@ EVALUATION_FILE = "evaluation.json"
 _PAUSE_LOOK_S = 0.05
 
 
-class _StopAsked(Exception):
-    """Leaves XuanCe's training loop at a boundary between two steps."""
+class _StopAsked(BaseException):
+    """Leaves the import of the library, or its training loop at a boundary between two steps.
+
+    Not an Exception, because XuanCe takes any that is raised while it is imported for a missing package.
+    """
 
 
 class XuanCeRuntime:
@@ -53,6 +56,7 @@ class XuanCeRuntime:
         self._wandb: WandbGuard | None = None
         self._saved_at = 0
         self._stop_requested = False
+        self._is_preparing = False
         self._paused = False
         self._agent: Any = None
         self._settings: Any = None
@@ -61,6 +65,8 @@ class XuanCeRuntime:
     def request_stop(self) -> None:
         """Note that the run should end; called from a signal handler."""
         self._stop_requested = True
+        if self._is_preparing:
+            raise _StopAsked
 
     def request_pause(self, paused: bool) -> None:
         """Hold before the next step, or go on; called from a signal handler."""
@@ -89,7 +95,10 @@ class XuanCeRuntime:
             return self._show_plan()
         if self.config.policy_path:
             self.resume_from(Path(self.config.policy_path))
-        self._prepare()
+        try:
+            self._prepare()
+        except _StopAsked:
+            return {"status": "cancelled", "steps": 0, "seed": self.seed}
         try:
             is_done = self.config.mode == "policy_eval" or self._train()
             summary = self._summary("completed" if is_done else "cancelled")
@@ -137,7 +146,17 @@ class XuanCeRuntime:
         return int(self._agent.current_step) if self._agent is not None else 0
 
     def _prepare(self) -> None:
-        """Import XuanCe, build the agent and let it go on from where it should."""
+        """Import XuanCe, build the agent and let it go on from where it should.
+
+        This takes seconds, so a wish to stop does not wait for its end.
+        """
+        self._is_preparing = True
+        try:
+            self._build()
+        finally:
+            self._is_preparing = False
+
+    def _build(self) -> None:
         # Its progress bar would otherwise write ten lines a second to the log.
         os.environ.setdefault("TQDM_MININTERVAL", "10")
         from mosaic_xuance import library
@@ -168,11 +187,10 @@ class XuanCeRuntime:
         except _StopAsked:
             self._save()
             return False
-        except (BadInput, OSError):
-            raise
         except Exception as error:
             if is_fault_of_environment(error):
                 raise EnvironmentFailed(self.config.env_id, self.step, error) from error
+            self._narrator.refuse_broken_weights(error)
             raise
         self._save()
         return True
@@ -251,6 +269,8 @@ class XuanCeRuntime:
         film = self.run_dir / "videos" / f"step-{self.step:010d}.mp4" if self.config.capture_video else None
         rows = []
         for index, seed in enumerate(seeds):
+            if self._stop_requested:
+                break
             row = play(self._agent, self._settings, self._narrator, seed, film=film if index == 0 else None)
             self.emitter.episode(
                 index, row.episode_return, row.length, step=self.step, agent="evaluation", seed=row.seed

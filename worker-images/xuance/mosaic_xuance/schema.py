@@ -42,7 +42,9 @@ def _branch(algo: str, defaults: Schema) -> Schema:
     own = [recipe for recipe in recipes() if recipe.algo == algo]
     names = sorted({name for recipe in own for name in recipe.hyper_parameters})
     params = {"properties": {name: {} for name in names}, "additionalProperties": False}
-    fields = {"algo": {"const": algo}, "env_id": _env_ids(own), "algo_params": params}
+    # Said three times, so that of all branches the one of the chosen algorithm has the fewest faults to report.
+    name = {"const": algo, "enum": [algo], "pattern": f"^{re.escape(algo)}$"}
+    fields = {"algo": name, "env_id": _env_ids(own), "algo_params": params}
     # A field that is left out has its default, which may be of another branch.
     given = ["algo"] if algo != defaults["algo"] else []
     given += ["env_id"] if not any(recipe.serves(defaults["env_id"]) for recipe in own) else []

@@ -126,6 +126,13 @@ class Narrator(MultiAgentBaseCallback):  # type: ignore[misc]
             if told.get("images") is not None:
                 self.frames.append(told["images"][0])
 
+    def refuse_broken_weights(self, cause: Exception) -> None:
+        """Raise if weights are not numbers any more, which shows first in whatever *cause* was raised."""
+        for weights in self.agent.policy.parameters():
+            if not bool(weights.isfinite().all()):
+                update = self.agent.learner.iterations
+                raise TrainingDiverged("a weight of the policy", math.nan, self.agent.current_step, update) from cause
+
     @property
     def _plays_whole_episodes(self) -> bool:
         return bool(self.agent.use_rnn) and hasattr(self.agent, "run_episodes")
