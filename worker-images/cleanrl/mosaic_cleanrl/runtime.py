@@ -146,6 +146,7 @@ class CleanRLRuntime:
                 loop.save()
             return self._summary("cancelled")
         finally:
+            self._tell_of_videos()
             if self._wandb is not None:
                 self._wandb.finish()
         self._refuse_idle_run()
@@ -184,6 +185,10 @@ class CleanRLRuntime:
                 "(see num_steps and learning_starts)",
                 "warning",
             )
+
+    def _tell_of_videos(self) -> None:
+        for video in sorted(self.run_dir.glob("videos/**/*.mp4")):
+            self.emitter.artifact(video.relative_to(self.run_dir), "video")
 
     def _start_wandb(self) -> WandbGuard | None:
         config = self.config
