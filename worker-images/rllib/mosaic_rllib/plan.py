@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from mosaic_rllib.arguments import arguments_of, default_of
@@ -75,6 +76,11 @@ def leased_cpus(environment: Mapping[str, str]) -> int:
     """Return how many cores the run may use: what the agent says, else all it is allowed to run on."""
     told = environment.get("OMP_NUM_THREADS", "")
     return int(told) if told.isdigit() and int(told) > 0 else len(os.sched_getaffinity(0))
+
+
+def derived_seed(seed: int, step: int) -> int:
+    """Return the seed of what follows *step*, unlike that of any other step."""
+    return int.from_bytes(sha256(f"{seed}:{step}".encode()).digest()[:4], "big") >> 1
 
 
 def _env_runners(config: RLlibConfig, cpus: int) -> int:

@@ -26,7 +26,7 @@ from mosaic_rllib.checkpoint import Progress, mismatch, pack, sha256_of, unpack
 from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.instance import prepare_environment, ray_instance
 from mosaic_rllib.interruption import GivenUp, run_until
-from mosaic_rllib.plan import ASYNCHRONOUS, leased_cpus, make_plan
+from mosaic_rllib.plan import ASYNCHRONOUS, derived_seed, leased_cpus, make_plan
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.algorithm import Algorithm
@@ -88,7 +88,7 @@ class RLlibRuntime:
     def resume_from(self, checkpoint: Path) -> None:
         """Go on from *checkpoint*: RLlib restores networks, optimisers, counters and schedules.
 
-        Environments begin a new episode, so the continuation is equal in distribution, not to the bit.
+        In one process and without a replay buffer the continuation is exact, else equal in distribution.
 
         Raises:
             BadInput: the file cannot be read, or is of another kind of run.
@@ -183,7 +183,9 @@ class RLlibRuntime:
                 self._save_kept_aside(scratch)
                 return False
             if self.progress.step - self.progress.checkpoint_at >= self.config.checkpoint_every:
+                self.progress = replace(self.progress, steps_of_episodes=self.progress.step)
                 self._save(algorithm, scratch)
+                self._begin_anew(algorithm)
             elif time.monotonic() - started > _LONG_ITERATION_S:
                 self._keep_aside(algorithm, scratch)
             while self._paused and not self._stop_requested:
@@ -198,6 +200,13 @@ class RLlibRuntime:
         self._take_up(algorithm, scratch)
         return algorithm
 
+    def _begin_anew(self, algorithm: Algorithm) -> None:
+        from mosaic_rllib.training import begin_anew
+
+        # Processes that play without waiting for the learner cannot be brought to one point.
+        if self.config.algo not in ASYNCHRONOUS or self._resumed is not None:
+            begin_anew(algorithm, derived_seed(self.progress.seed, self.progress.step))
+
     def _take_up(self, algorithm: Algorithm, scratch: Path) -> None:
         from mosaic_rllib.training import restore
 
@@ -205,6 +214,7 @@ class RLlibRuntime:
             return
         directory, _ = self._read(self._resumed, scratch / "resumed")
         restore(algorithm, directory)
+        self._begin_anew(algorithm)
         facts = {"step": self.progress.step, "episode": self.progress.episode, "sha256": sha256_of(self._resumed)}
         self.emitter.checkpoint_loaded({"checkpoint_path": str(self._resumed), **facts})
 

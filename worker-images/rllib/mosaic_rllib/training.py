@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ from mosaic_rllib.environments import make_for_rllib
 from mosaic_rllib.plan import ENVIRONMENT, Plan
 from mosaic_rllib.policy import SHARED, own_policy, shared_policy
 
+#: A file of ours beside RLlib's: what its own checkpoints leave out.
+_FORGOTTEN = "kl_coefficients.json"
+
 
 def build_algorithm(config: RLlibConfig, plan: Plan, agents: list[str], seed: int, scratch: Path) -> Algorithm:
     """Build the algorithm; Ray must be running. What RLlib thinks it must write down goes to *scratch*.
@@ -29,9 +34,7 @@ def build_algorithm(config: RLlibConfig, plan: Plan, agents: list[str], seed: in
         BadInput: RLlib refuses an argument.
 
     """
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)
+    _seed_everything(seed)
     register_env(ENVIRONMENT, make_for_rllib)
     try:
         settings = algorithm_config(plan, agents, config.policies)
@@ -55,6 +58,32 @@ def algorithm_config(plan: Plan, agents: list[str], policies: str) -> AlgorithmC
     elif agents:
         settings.multi_agent(policies=set(agents), policy_mapping_fn=own_policy)
     return settings
+
+
+def begin_anew(algorithm: Algorithm, seed: int) -> None:
+    """Begin new episodes and a new stream of chance, both following from *seed*.
+
+    Done at every checkpoint and after every restore, so that a continuation is what the run itself would have done,
+    and does not play the beginning of the run again.
+    """
+    _seed_everything(seed)
+    algorithm.env_runner_group.foreach_env_runner(partial(_reseed, seed=seed))
+    if algorithm.local_replay_buffer is not None:
+        algorithm.local_replay_buffer.rng = np.random.default_rng(seed)
+
+
+def _reseed(runner: Any, *, seed: int) -> None:
+    own = seed + int(runner.worker_index or 0)
+    _seed_everything(own)
+    # What its own constructor does; there is no other way to begin anew in the middle of a run.
+    runner._seed = own
+    runner._needs_initial_reset = True
+
+
+def _seed_everything(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
 
 
 def iterate(algorithm: Algorithm, plan: Plan) -> Mapping[str, Any]:
@@ -82,11 +111,22 @@ def has_finite_weights(algorithm: Algorithm) -> bool:
     return all(bool(np.isfinite(np.asarray(part)).all()) for network in networks for part in network.values())
 
 
-def save(algorithm: Algorithm, directory: Path) -> Path:
-    """Let RLlib save all of its state into *directory*."""
-    return Path(algorithm.save_to_path(str(directory.resolve())))
+def save(algorithm: Algorithm, directory: Path) -> None:
+    """Let RLlib save all of its state into *directory*, and add what it forgets."""
+    algorithm.save_to_path(str(directory.resolve()))
+    coefficients = {str(name): float(value) for name, value in _kl_coefficients(algorithm).items()}
+    (directory / _FORGOTTEN).write_text(json.dumps(coefficients), encoding="utf-8")
 
 
 def restore(algorithm: Algorithm, directory: Path) -> None:
     """Let RLlib take up what it saved in *directory*: networks, optimisers, counters and schedules."""
     algorithm.restore_from_path(str(directory.resolve()))
+    ours = _kl_coefficients(algorithm)
+    for name, value in json.loads((directory / _FORGOTTEN).read_text(encoding="utf-8")).items():
+        ours[name].data.fill_(value)
+
+
+def _kl_coefficients(algorithm: Algorithm) -> Any:
+    """Return PPO's weights of the KL loss, which it adapts as it goes; other algorithms have none."""
+    learner = getattr(algorithm.learner_group, "_learner", None)
+    return getattr(learner, "curr_kl_coeffs_per_module", {})
