@@ -36,7 +36,7 @@ ALGORITHMS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "iql": (_OFF_POLICY_TEAM, {"loss/q", "epsilon"}),
     "maddpg": (_OFF_POLICY_TEAM, {"loss/actor", "loss/critic"}),
 }
-SMALL = {"seed": 1, "num_envs": 4, "metrics_every": 100, "eval_episodes": 1}
+SMALL = {"seed": 1, "keep_checkpoints": 9, "num_envs": 4, "metrics_every": 100, "eval_episodes": 1}
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
