@@ -43,7 +43,9 @@ def build_algorithm(config: RLlibConfig, plan: Plan, agents: list[str], seed: in
         raise BadInput("algo_params", [f"RLlib refuses them: {str(error).strip()}"]) from error
     # The only way to keep it from leaving directories in the home of the user.
     trainable.DEFAULT_STORAGE_PATH = str(scratch / "ray_results")
-    return settings.build_algo()
+    algorithm = settings.build_algo()
+    _seed_buffer(algorithm, seed)
+    return algorithm
 
 
 def algorithm_config(plan: Plan, agents: list[str], policies: str) -> AlgorithmConfig:
@@ -68,8 +70,7 @@ def begin_anew(algorithm: Algorithm, seed: int) -> None:
     """
     _seed_everything(seed)
     algorithm.env_runner_group.foreach_env_runner(partial(_reseed, seed=seed))
-    if algorithm.local_replay_buffer is not None:
-        algorithm.local_replay_buffer.rng = np.random.default_rng(seed)
+    _seed_buffer(algorithm, seed)
 
 
 def _reseed(runner: Any, *, seed: int) -> None:
@@ -78,6 +79,12 @@ def _reseed(runner: Any, *, seed: int) -> None:
     # What its own constructor does; there is no other way to begin anew in the middle of a run.
     runner._seed = own
     runner._needs_initial_reset = True
+
+
+def _seed_buffer(algorithm: Algorithm, seed: int) -> None:
+    # RLlib draws from it by a generator that it never seeds.
+    if algorithm.local_replay_buffer is not None:
+        algorithm.local_replay_buffer.rng = np.random.default_rng(seed)
 
 
 def _seed_everything(seed: int) -> None:
