@@ -77,11 +77,3 @@ def test_ppo_balances_better_than_it_began(xuance: InstalledWorker) -> None:
     run = xuance.run("rise-ppo", config)
 
     assert fmean(run.returns[-20:]) > 3 * fmean(run.returns[:20])
-
-
-def test_a_team_of_mappo_covers_the_landmarks_better_than_it_began(xuance: InstalledWorker) -> None:
-    config = {"algo": "mappo", "env_id": "simple_spread_v3", "total_steps": 24_000, "seed": 1, "eval_episodes": 0}
-
-    run = xuance.run("rise-mappo", config)
-
-    assert fmean(run.returns[-200:]) > fmean(run.returns[:200])
