@@ -24,7 +24,8 @@ $(STAMP): requirements.lock $(addsuffix /pyproject.toml,$(PROJECTS))
 
 setup: $(STAMP)  ## Make .venv with the mosaic command and every tool in it
 
-check: lint type imports unit contract  ## Lint, format, types, import rules, unit and contract tests: under a minute
+check: lint type imports  ## Lint, format, types, import rules, unit and contract tests
+	@$(BIN)/pytest -q -n 2 tests/unit tests/contract
 
 fmt: $(STAMP)  ## Format the code and fix what can be fixed by a machine
 	@$(BIN)/ruff check --fix --quiet . || true

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import hashlib
+import shutil
+import tempfile
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -103,13 +107,24 @@ def a_fleet(*, cpus: float = 4, gpus: int = 0, slots: int = 8, token: str = "ses
     )
 
 
+@functools.cache
+def _empty_database() -> Path:
+    """Make the tables once: migrating takes longer than most tests."""
+    path = Path(tempfile.mkdtemp(prefix="mosaic-desk-")) / "runs.db"
+    atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
+    engine = open_engine(f"sqlite:///{path}")
+    migrate(engine, "mosaic_scheduler.adapters.migrations")
+    # Closing the last connection folds the journal in, so that one file is everything.
+    engine.dispose()
+    return path
+
+
 class Desk:
     """A scheduler over SQLite without threads: the test says what happens and when."""
 
     def __init__(self, folder: Path, view: FleetView | None = None) -> None:
-        engine = open_engine(f"sqlite:///{folder}/runs.db")
-        migrate(engine, "mosaic_scheduler.adapters.migrations")
-        self.engine = engine
+        shutil.copy(_empty_database(), folder / "runs.db")
+        self.engine = engine = open_engine(f"sqlite:///{folder}/runs.db")
         self.now = START
         self.store = SqlRuns(engine)
         self.fleet = FakeFleet(view or a_fleet())
