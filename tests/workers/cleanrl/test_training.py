@@ -77,17 +77,3 @@ def test_ppo_balances_better_than_it_began(cleanrl: InstalledWorker) -> None:
     run = cleanrl.run("rise-ppo", {"algo": "ppo", "env_id": "CartPole-v1", "total_steps": 20_480, "seed": 1})
 
     assert fmean(run.returns[-20:]) > 3 * fmean(run.returns[:20])
-
-
-def test_ddpg_swings_up_better_than_it_began(cleanrl: InstalledWorker) -> None:
-    config = {
-        "algo": "ddpg",
-        "env_id": "Pendulum-v1",
-        "total_steps": 4_000,
-        "seed": 1,
-        "algo_params": {"learning_starts": 1_000, "batch_size": 128},
-    }
-
-    run = cleanrl.run("rise-ddpg", config)
-
-    assert fmean(run.returns[-4:]) > fmean(run.returns[:5]) / 2
