@@ -150,3 +150,32 @@ def test_a_gang_is_not_starved_of_quota_by_its_own_teams_small_runs() -> None:
     )
 
     assert {} == started(plan(fleet, now=NOON))
+
+
+def test_teams_that_keep_quota_for_a_gang_do_not_keep_it_from_each_other() -> None:
+    """Each has two GPUs of its quota left and a gang of four: together that is one gang."""
+    gangs = tuple(a_run(f"{team}-gang", team=team, gpus=4, passed_over=99) for team in ("vision", "nlp"))
+    running = tuple(an_attempt(f"{team}-old", on=team, team=team, gpus=(0, 1)) for team in ("vision", "nlp"))
+    fleet = a_fleet(
+        a_node("vision", gpus=2),
+        a_node("nlp", gpus=2),
+        a_node("free", gpus=4),
+        teams=(a_team("vision", gpus=4), a_team("nlp", gpus=4)),
+        queued=gangs,
+        running=running,
+    )
+
+    assert 1 == len(started(plan(fleet, now=NOON)))
+
+
+def test_quota_kept_for_a_gang_stays_kept_from_the_small_runs_of_its_team() -> None:
+    gang = a_run("gang", gpus=4, passed_over=99)
+    running = tuple(an_attempt(f"old-{index}", gpus=(index,), resume_grade=None) for index in range(3))
+    fleet = a_fleet(
+        a_node(gpus=4),
+        teams=(a_team("vision", gpus=4), a_team("nlp", gpus=0)),
+        queued=(gang, a_run("small")),
+        running=running,
+    )
+
+    assert {} == started(plan(fleet, now=NOON))

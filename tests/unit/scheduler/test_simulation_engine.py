@@ -149,3 +149,15 @@ def test_every_run_ends_under_a_fleet_that_can_hold_it(policy: str) -> None:
 
     assert {Ending.FINISHED} == {outcome.ending for outcome in recording.outcomes}
     assert 40 == len(recording.outcomes)
+
+
+def test_being_overtaken_is_counted_at_the_pace_of_the_options() -> None:
+    """Otherwise a simulation with shorter rounds would have a less patient policy."""
+    gang = a_traced_run("gang", 0.5, 100.0, gpus=2)
+    small = [a_traced_run(f"s{index:02d}", float(index), 30.0) for index in range(60)]
+    trace = a_trace(*sorted([gang, *small], key=lambda run: run.at))
+
+    hasty = outcomes(play(trace, a_small_fleet(gpus=2), "mosaic", overtaking_seconds=1.0))["gang"]
+    patient = outcomes(play(trace, a_small_fleet(gpus=2), "mosaic", overtaking_seconds=60.0))["gang"]
+
+    assert hasty.waited < patient.waited

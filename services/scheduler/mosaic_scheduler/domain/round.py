@@ -90,8 +90,7 @@ class Round:
             for team, users in teams.items():
                 overtaken = [group for groups in users.values() for group in groups if self._may_claim(group)]
                 if overtaken and team not in self._claims:
-                    group = self._claims[team] = min(overtaken, key=Group.head)
-                    self._charge(team, group.user, group.demand.amount, 1)
+                    self._claim(min(overtaken, key=Group.head))
 
     def _may_claim(self, group: Group) -> bool:
         return self._first(group).passed_over >= self._settings.patience and self._ledger.is_within_whole_quota(
@@ -144,16 +143,40 @@ class Round:
     def _why_not_borrow(self, group: Group, run: QueuedRun) -> Reason | None:
         amount = group.demand.amount
         claims = self._claims.get(group.team) is group
-        if claims:
-            self._charge(group.team, group.user, amount, -1)
-        recallable = group.resumable or not self._settings.lend_only_to_resumable
-        refusal = self._ledger.why_not_borrow(group.team, amount, resumable=recallable)
+        refusal = self._why_not_claim(group) if claims else self._why_no_loan(group)
         if refusal is not None:
             self._pass_over(run, group.team)
             made = not self._ledger.is_overdrawn(group.team, amount) and self._make_room(group)
             if claims and not made:
-                self._charge(group.team, group.user, amount, 1)
+                self._claim(group)
         return refusal
+
+    def _why_not_claim(self, group: Group) -> Reason | None:
+        """Withdraw the claim of *group* and ask for a loan as if nobody else kept quota.
+
+        Claims keep quota from the small runs of the same team. Kept from each other, they would all
+        gather for ever: whoever is served first may use what the others have gathered.
+        """
+        self._withdraw(group)
+        others = tuple(self._claims.values())
+        for other in others:
+            self._withdraw(other)
+        refusal = self._why_no_loan(group)
+        for other in others:
+            self._claim(other)
+        return refusal
+
+    def _why_no_loan(self, group: Group) -> Reason | None:
+        recallable = group.resumable or not self._settings.lend_only_to_resumable
+        return self._ledger.why_not_borrow(group.team, group.demand.amount, resumable=recallable)
+
+    def _claim(self, group: Group) -> None:
+        self._claims[group.team] = group
+        self._charge(group.team, group.user, group.demand.amount, 1)
+
+    def _withdraw(self, group: Group) -> None:
+        del self._claims[group.team]
+        self._charge(group.team, group.user, group.demand.amount, -1)
 
     def _admit(self, group: Group, run: QueuedRun, space: NodeSpace, standing: Standing) -> None:
         holding = choose(space, group.demand)

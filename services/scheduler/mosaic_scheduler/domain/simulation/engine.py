@@ -84,6 +84,7 @@ class _Simulation:
         self._on_node: dict[NodeId, set[RunId]] = {node_id: set() for node_id in self._nodes}
         self._waiting: set[RunId] = set()
         self._changes: list[Change] = []
+        self._overtaking_counted_at = 0.0
         self._planner = policy(Snapshot(nodes=fleet.nodes, agents=fleet.agents, teams=fleet.teams, settings=settings))
 
     def play(self, name: str) -> Recording:
@@ -137,10 +138,14 @@ class _Simulation:
             self._admit(admission, now)
         for preemption in plan.preemptions:
             self._preempt(preemption, now)
-        for run_id in plan.overtaken:
-            self._changes.append(RunQueued(self._lives[run_id].overtaken()))
+        self._count_overtaking(plan, now)
         self._recorder.round(plan.waiting)
         return bool(plan.admissions or plan.preemptions)
+
+    def _count_overtaking(self, plan: Plan, now: float) -> None:
+        if plan.overtaken and now - self._overtaking_counted_at >= self._options.overtaking_seconds:
+            self._overtaking_counted_at = now
+            self._changes.extend(RunQueued(self._lives[run_id].overtaken()) for run_id in plan.overtaken)
 
     def _submit(self, run: TracedRun) -> None:
         life = Life.submitted(run)

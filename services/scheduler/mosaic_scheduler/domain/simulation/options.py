@@ -13,6 +13,8 @@ class SimulationOptions:
     round_seconds: float = 10.0
     #: While something waits, time alone can change a plan (protection ends, use decays): look again then.
     idle_round_seconds: float = 60.0
+    #: For the patience of runs that are overtaken, one round in so long counts.
+    overtaking_seconds: float = 30.0
     #: From an admission to the first step of work.
     start_seconds: float = 10.0
     #: From the wish that an attempt leaves to the proof that it is gone.
