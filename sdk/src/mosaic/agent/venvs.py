@@ -38,7 +38,9 @@ def build_venv(path: Path, recipe: Recipe, progress: Callable[[str], None]) -> V
     with tempfile.TemporaryDirectory(prefix="mosaic-install-") as scratch:
         sources = [_apart(recipe.sdk, Path(scratch) / "sdk"), _apart(recipe.source, Path(scratch) / "worker")]
         if recipe.lock is not None:
-            _step(recipe, [python, *_PIP, "--no-deps", "-r", str(recipe.lock)], progress)
+            # A lock is whole and tested: what a library says of itself, also of Python, is not asked again.
+            locked = ("--no-deps", "--ignore-requires-python", "-r", str(recipe.lock))
+            _step(recipe, [python, *_PIP, *locked], progress)
             _step(recipe, [python, *_PIP, "--no-deps", *sources], progress)
         else:
             _step(recipe, [python, *_PIP, *sources], progress)

@@ -70,8 +70,11 @@ class Pausable(Protocol):
 class Resumable(Protocol):
     """For workers that can go on from a checkpoint of theirs."""
 
-    def resume_from(self, checkpoint: Path) -> None:
-        """Called once before ``run``: continue from *checkpoint*, or raise if it cannot be used."""
+    def resume_from(self, checkpoint: Path) -> Mapping[str, Any] | None:
+        """Called once before ``run``: continue from *checkpoint*, or raise if it cannot be used.
+
+        What it returns, such as ``{"step": 5000, "sha256": ...}``, goes into ``checkpoint_loaded``.
+        """
         ...
 
 

@@ -57,6 +57,7 @@ class Session:
         self.summary: dict[str, Any] = {}
         self._writer: LineWriter = writer_for(sys.stdout)
         self._resumed_from: Path | None = None
+        self._resume_facts: dict[str, Any] = {}
         self._signal: int | None = None
 
     def execute(self, make_runtime: Callable[[], WorkerRuntime], checkpoint: Path | None) -> int:
@@ -88,7 +89,7 @@ class Session:
     def follow(self) -> None:
         """Say what the run went on from, unless the runtime has."""
         if self._resumed_from is not None and not self._has_said("checkpoint_loaded"):
-            self.emitter.checkpoint_loaded({"checkpoint_path": str(self._resumed_from)})
+            self.emitter.checkpoint_loaded({"checkpoint_path": str(self._resumed_from), **self._resume_facts})
 
     @property
     def _manifest_path(self) -> Path:
@@ -104,7 +105,7 @@ class Session:
         if checkpoint is None:
             return
         if isinstance(runtime, Resumable):
-            runtime.resume_from(checkpoint)
+            self._resume_facts = _as_summary(runtime.resume_from(checkpoint))
             self._resumed_from = checkpoint
         else:
             _log.warning("this worker cannot resume; %s is left aside and the run starts anew", checkpoint)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
-from mosaic.worker.lines import redirected
+from mosaic.worker.lines import redirected, writer_for
 
 
 class LineAwareStream:
@@ -20,13 +20,16 @@ class LineAwareStream:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._writer = writer_for(stream)
         self.at_line_start = True
 
     def write(self, text: str) -> int:
         """Write *text* as the stream behind does."""
-        written = self._stream.write(text)
-        if text:
-            self.at_line_start = text.endswith("\n")
+        # Under the lock of the telemetry, or a line of another thread could follow before this is known.
+        with self._writer.lock:
+            written = self._stream.write(text)
+            if text:
+                self.at_line_start = text.endswith("\n")
         return written
 
     def writelines(self, lines: Iterable[str]) -> None:
