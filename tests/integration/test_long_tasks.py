@@ -52,10 +52,12 @@ class NaiveConsumer:
             self.closed_with = error
 
     def close(self) -> None:
-        """Give up."""
-        if self._connection.is_open:
+        """Give up. Whoever consumes closes the connection; once the channel is cut off, nobody consumes."""
+        if self._thread.is_alive():
             self._connection.add_callback_threadsafe(self._connection.close)
         self._thread.join(timeout=10)
+        if self._connection.is_open:
+            self._connection.close()
 
 
 @pytest.fixture(scope="module")
