@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -197,8 +198,13 @@ def _play(scenario: Scenario, baselines: Sequence[str], *, alone: bool) -> _Play
 
 @contextmanager
 def _busy(doing: str) -> Iterator[None]:
-    with Console(stderr=True).status(doing):
-        yield
+    # A simulation makes millions of values and no cycles: collecting them costs a fifth of the time.
+    gc.disable()
+    try:
+        with Console(stderr=True).status(doing):
+            yield
+    finally:
+        gc.enable()
 
 
 def _document(trace: str, played: _Played) -> dict[str, object]:
