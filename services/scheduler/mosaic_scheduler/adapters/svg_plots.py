@@ -95,7 +95,8 @@ def _grid(across: Axis, up: Axis) -> str:
         parts.append(f'<text class="tick" x="{_LEFT - 7:g}" y="{y + 4:.1f}" text-anchor="end">{up.label(tick)}</text>')
     for tick in across.ticks():
         x, y = _x(tick, across), _HEIGHT - _BOTTOM + 18
-        parts.append(f'<text class="tick" x="{x:.1f}" y="{y:g}" text-anchor="middle">{across.label(tick)}</text>')
+        anchor = "end" if x > _WIDTH - 2 * _RIGHT else "middle"
+        parts.append(f'<text class="tick" x="{x:.1f}" y="{y:g}" text-anchor="{anchor}">{across.label(tick)}</text>')
     return "".join(parts)
 
 
