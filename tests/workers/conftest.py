@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -122,9 +124,20 @@ def installed_worker(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str]
     state = Path(os.environ.get("MOSAIC_TEST_WORKERS") or Path.home() / ".cache" / "mosaic-test-workers")
 
     def provide(name: str) -> InstalledWorker:
-        return InstalledWorker(name, _environment(name, state), tmp_path_factory.mktemp(name))
+        with _one_at_a_time(state / f"{name}.making"):
+            environment = _environment(name, state)
+        return InstalledWorker(name, environment, tmp_path_factory.mktemp(name))
 
     return provide
+
+
+@contextmanager
+def _one_at_a_time(lock: Path) -> Iterator[None]:
+    """Keep processes that test side by side from making the same environment twice."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 def _environment(name: str, state: Path) -> Environment:
