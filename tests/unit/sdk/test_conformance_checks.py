@@ -319,6 +319,25 @@ def test_a_continuation_is_graded_by_how_exact_it_is(resumed: Any, outcome: Outc
     assert words in verdict.sentence
 
 
+def _episodes(first_index: int, *returns: float) -> list[Any]:
+    return [(f"episode {first_index + at} total_reward", at, value) for at, value in enumerate(returns)]
+
+
+@pytest.mark.parametrize(
+    ("resumed", "outcome"),
+    [
+        (_episodes(2, 20.0, 40.0), Outcome.PASSED),
+        (_episodes(7, 30.0, 22.0, 33.0), Outcome.PASSED),
+        (_episodes(2, 400.0, 410.0), Outcome.FAILED),
+    ],
+    ids=["other returns", "another number of episodes", "returns of another policy"],
+)
+def test_a_continuation_is_judged_by_all_its_episodes_together(resumed: Any, outcome: Outcome) -> None:
+    whole = _episodes(0, 9.0, 11.0, 40.0, 20.0)
+
+    assert outcome is repeating.graded(whole, 2, resumed).outcome
+
+
 def test_a_worker_that_cannot_resume_has_grade_c_and_no_fault() -> None:
     verdict = judged(repeating.resume)
 

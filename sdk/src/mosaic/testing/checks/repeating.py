@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from statistics import fmean, pstdev
 
 from mosaic.testing.evidence import Evidence
 from mosaic.testing.report import Verdict, failed, not_applicable, passed
 from mosaic.testing.transcript import Point, first_difference
+
+_EPISODE_INDEX = re.compile(r"^episode \S+ ")
 
 
 def same_seed(evidence: Evidence) -> Verdict:
@@ -69,7 +72,7 @@ def _starts_again(whole: Sequence[Point], before: int, resumed: Sequence[Point])
 
 def _looks_alike(expected: Sequence[Point], resumed: Sequence[Point]) -> bool:
     """Tell whether every series of *resumed* has its mean within three deviations of the expected one."""
-    for name in {point[0] for point in expected}:
+    for name in {_series(point) for point in expected}:
         ours, theirs = _numbers(expected, name), _numbers(resumed, name)
         if ours and not theirs:
             return False
@@ -79,7 +82,12 @@ def _looks_alike(expected: Sequence[Point], resumed: Sequence[Point]) -> bool:
 
 
 def _numbers(points: Sequence[Point], name: str) -> list[float]:
-    return [float(value) for told, _step, value in points if told == name and isinstance(value, (int, float))]
+    return [float(point[2]) for point in points if _series(point) == name and isinstance(point[2], (int, float))]
+
+
+def _series(point: Point) -> str:
+    """Return what *point* is one value of: all episodes of a run are one series, however they are numbered."""
+    return _EPISODE_INDEX.sub("episode ", point[0])
 
 
 def _unjudgeable(evidence: Evidence) -> str | None:
