@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,15 +21,9 @@ from mosaic.cli.options import (
     read_span,
     read_values,
 )
-from mosaic.client import Mosaic, Resources, Submission
+from mosaic.client import Resources, Submission
+from mosaic.client.spelling import spell
 from mosaic.errors import BadInput, did_you_mean
-
-#: What libraries call the things that every one of them has; the first name that a schema knows is used.
-_SPELLINGS = {
-    "env": ("env_id", "env", "env_name", "task"),
-    "algo": ("algo", "algorithm", "method"),
-    "steps": ("total_steps", "total_timesteps", "running_steps", "num_steps", "num_episodes"),
-}
 
 
 def submit(
@@ -68,7 +60,7 @@ def submit(
     needs = asked.resources
     with connect() as platform:
         values = dict(asked.config) | _read_config(config) | read_values("--set", settings or ())
-        values |= _spelt(platform, asked.worker, {"env": env, "algo": algo, "steps": steps})
+        values |= spell(platform, asked.worker, {"env": env, "algo": algo, "steps": steps})
         asked = replace(
             asked,
             config=values,
@@ -99,25 +91,6 @@ def submit(
         render.submitted(runs, as_json=as_json)
         if follow:
             raise typer.Exit(follow_runs(platform, [run.run_id for run in runs], quiet=as_json))
-
-
-def _spelt(platform: Mosaic, worker: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the common flags under the names that the worker's config has for them."""
-    given = {flag: value for flag, value in given.items() if value}
-    if not given:
-        return {}
-    schema = json.loads(platform.worker(worker).config_schema_json or "{}")
-    known = schema.get("properties", {})
-    spelt, faults = {}, []
-    for flag, value in given.items():
-        name = next((name for name in _SPELLINGS[flag] if name in known), None)
-        if name is None:
-            faults.append(f"worker {worker} has no setting for --{flag}; use --set with one of {', '.join(known)}")
-        else:
-            spelt[name] = value
-    if faults:
-        raise BadInput("submit", faults)
-    return spelt
 
 
 def _read_config(path: Path | None) -> dict[str, Any]:
