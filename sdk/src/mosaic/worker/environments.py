@@ -6,6 +6,7 @@ work with a worker is refused before anything is queued, with the reason.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 BUNDLED = frozenset({"classic_control", "toy_text"})
 #: Families that a worker may claim at once by saying ``pettingzoo``.
 PETTINGZOO = frozenset({"mpe", "pettingzoo_classic", "butterfly"})
+#: PettingZoo's versions are ``_v3`` where Gymnasium writes ``-v3``.
+_PETTINGZOO_ID = re.compile(r"_v\d+$")
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,12 @@ def catalog() -> tuple[Environment, ...]:
 
 
 def find(env_id: str) -> Environment | None:
-    """Return the environment called *env_id*, or None when the catalog does not know it."""
-    return next((known for known in _CATALOG if known.env_id == env_id), None)
+    """Return the environment called *env_id*, or None when the catalog does not know it.
+
+    Some workers put the family before PettingZoo's names, as in ``mpe/simple_spread_v3``.
+    """
+    name = env_id.rpartition("/")[2] if _PETTINGZOO_ID.search(env_id) else env_id
+    return next((known for known in _CATALOG if known.env_id == name), None)
 
 
 def why_not(environment: Environment, capabilities: Mapping[str, Any]) -> str | None:

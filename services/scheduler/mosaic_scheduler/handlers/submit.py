@@ -12,6 +12,7 @@ from mosaic.errors import BadInput, Refused, did_you_mean
 from mosaic.ids import RunId, TeamName, WorkerName, is_id, new_run_id
 from mosaic.lifecycle import RunState
 from mosaic.worker import environments
+from mosaic.worker.suitability import pair_fault
 from mosaic.worker.validation import validate_config
 from mosaic_scheduler.domain.entries import HistoryEntry, RunEntry, RunSpec
 from mosaic_scheduler.domain.run import Requirements
@@ -185,16 +186,22 @@ def _config_faults(spec: RunSpec, worker: WorkerFacts) -> list[str]:
     ]
     # The agent adds these two; they take part in the check so that "required" holds.
     config |= {"run_id": "check", "seed": spec.seed}
-    faults += [f"config: {fault}" for fault in validate_config(worker.config_schema, config)]
-    return faults + _environment_faults(spec, worker)
+    seen = validate_config(worker.config_schema, config)
+    pair = _pair_faults(spec, worker)
+    # The reason why a pair cannot work says more than a list of environments that would.
+    faults += [f"config: {fault}" for fault in seen if not (pair and fault.startswith("env_id: "))]
+    return faults + pair
 
 
-def _environment_faults(spec: RunSpec, worker: WorkerFacts) -> list[str]:
+def _pair_faults(spec: RunSpec, worker: WorkerFacts) -> list[str]:
     """A pair that cannot work is refused now, not after an hour in the queue."""
     asked = spec.config.get("env_id")
     environment = environments.find(asked) if isinstance(asked, str) else None
     reason = environments.why_not(environment, worker.capabilities) if environment else None
-    return [f"worker {worker.name} cannot train on that environment: {reason}"] if reason else []
+    if reason:
+        return [f"worker {worker.name} cannot train on that environment: {reason}"]
+    fault = pair_fault(worker.config_schema, spec.config)
+    return [f"config: {fault}"] if fault else []
 
 
 def _capacity_faults(spec: RunSpec, worker: WorkerFacts, view: FleetView) -> list[str]:

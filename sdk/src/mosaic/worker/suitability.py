@@ -1,0 +1,62 @@
+"""Which algorithm of a worker can train on which environment, from what the worker publishes.
+
+The schema of a worker may carry ``x-algorithms``: for each algorithm the ``action_spaces`` it can act in, and
+the ``min_agents`` and ``max_agents`` it trains together. What an entry leaves out forbids nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mosaic.worker.environments import Environment, find
+
+#: More names than this help nobody to choose.
+_MOST_NAMES = 8
+
+
+def pair_fault(schema: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
+    """Return why the algorithm of *config* cannot train on its environment, with those that can; None if it can.
+
+    Settings that *config* leaves out have the default of *schema*. An environment outside the catalog and an
+    algorithm that the schema says nothing about are nobody's business here.
+    """
+    algo, env_id = (_setting(schema, config, name) for name in ("algo", "env_id"))
+    environment = find(env_id) if isinstance(env_id, str) else None
+    known = _mapping(schema.get("x-algorithms"))
+    if environment is None or not isinstance(algo, str) or algo not in known:
+        return None
+    reason = _why_not(algo, _mapping(known[algo]), environment)
+    if reason is None:
+        return None
+    able = [name for name, facts in known.items() if _why_not(name, _mapping(facts), environment) is None]
+    return reason + _advice(sorted(able))
+
+
+def _why_not(algo: str, facts: Mapping[str, Any], environment: Environment) -> str | None:
+    spaces = facts.get("action_spaces") or ()
+    least, most = facts.get("min_agents"), facts.get("max_agents")
+    has = f"{environment.env_id} has {environment.agents} agent{'s' if environment.agents > 1 else ''}"
+    if isinstance(most, int) and environment.agents > most:
+        return f"{algo} trains {'one agent' if most == 1 else f'at most {most} agents'}, {has}"
+    if isinstance(least, int) and environment.agents < least:
+        return f"{algo} trains teams of at least {least} agents, {has}"
+    if spaces and environment.actions not in spaces:
+        return f"{algo} takes {' or '.join(spaces)} actions, {environment.env_id} has {environment.actions} ones"
+    return None
+
+
+def _advice(able: list[str]) -> str:
+    if not able:
+        return "; no algorithm of this worker can"
+    more = f" and {len(able) - _MOST_NAMES} more" if len(able) > _MOST_NAMES else ""
+    return f"; it can be trained by {', '.join(able[:_MOST_NAMES])}{more}"
+
+
+def _setting(schema: Mapping[str, Any], config: Mapping[str, Any], name: str) -> Any:
+    field = _mapping(_mapping(schema.get("properties")).get(name))
+    return config.get(name, field.get("default"))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
