@@ -29,9 +29,7 @@ def published_schema() -> dict[str, Any]:
     schema["properties"]["algo"]["enum"] = names
     schema["$defs"] = {name: parameters_schema(_script(name)) for name in names if name not in ALIASES}
     schema["anyOf"] = [_branch(name) for name in names] + [_unknown_algo(names)]
-    schema["x-algorithms"] = {
-        name: {"action_space": _script(name).action_space, "api": _script(name).api} for name in names
-    }
+    schema["x-algorithms"] = {name: _abilities(_script(name)) for name in names}
     return schema
 
 
@@ -44,6 +42,11 @@ def parameters_schema(script: Script) -> dict[str, Any]:
         },
         "additionalProperties": False,
     }
+
+
+def _abilities(script: Script) -> dict[str, Any]:
+    spaces = {"action_spaces": [script.action_space]} if script.action_space else {}
+    return {**spaces, "max_agents": 1, "api": script.api}
 
 
 def _parameter_schema(parameter: Parameter) -> dict[str, Any]:
