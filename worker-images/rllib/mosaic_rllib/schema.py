@@ -19,8 +19,13 @@ def published_schema() -> dict[str, Any]:
     schema["properties"]["env_id"]["examples"] = list(EXAMPLES)
     schema["$defs"] = {algo: parameters_schema(algo) for algo in ALGORITHMS}
     schema["anyOf"] = [*(_branch(algo) for algo in ALGORITHMS), _unknown_algo()]
-    schema["x-algorithms"] = {algo: {"action_spaces": list(spaces)} for algo, spaces in ACTION_SPACES.items()}
+    schema["x-algorithms"] = {algo: _abilities(algo) for algo in ALGORITHMS}
     return schema
+
+
+def _abilities(algo: str) -> dict[str, Any]:
+    alone = {} if algo == "ppo" else {"max_agents": 1}
+    return {"action_spaces": list(ACTION_SPACES[algo]), **alone}
 
 
 def _branch(algo: str) -> dict[str, Any]:
