@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from mosaic.worker.environments import catalog
 from mosaic.worker.schema import config_schema
 from mosaic_xuance.catalog import Recipe, algorithms, help_texts, recipes
 
@@ -35,7 +36,8 @@ def build_schema(config_class: type) -> Schema:
     fields["env_id"]["examples"] = sorted({recipe.env_id for recipe in recipes() if recipe.env_id})
     fields["algo_params"]["properties"] = _parameters()
     defaults = {name: fields[name]["default"] for name in ("algo", "env_id")}
-    return schema | {"anyOf": [*(_branch(algo, defaults) for algo in algorithms()), _unknown_algo()]}
+    branches = [*(_branch(algo, defaults) for algo in algorithms()), _unknown_algo()]
+    return schema | {"anyOf": branches, "x-algorithms": {algo: _abilities(algo) for algo in algorithms()}}
 
 
 def _branch(algo: str, defaults: Schema) -> Schema:
@@ -49,6 +51,15 @@ def _branch(algo: str, defaults: Schema) -> Schema:
     given = ["algo"] if algo != defaults["algo"] else []
     given += ["env_id"] if not any(recipe.serves(defaults["env_id"]) for recipe in own) else []
     return {"properties": fields} | ({"required": given} if given else {})
+
+
+def _abilities(algo: str) -> Schema:
+    """Say what *algo* can act in and with how many agents, from the environments XuanCe has settings for."""
+    own = [recipe for recipe in recipes() if recipe.algo == algo]
+    if all(recipe.family.is_multi_agent for recipe in own):
+        return {"action_spaces": ["discrete", "continuous"], "min_agents": 2}
+    served = [known for known in catalog() if any(recipe.serves(known.env_id) for recipe in own)]
+    return {"action_spaces": sorted({known.actions for known in served}), "max_agents": 1}
 
 
 def _unknown_algo() -> Schema:
