@@ -1,4 +1,6 @@
-"""What plug-in authors need to test a worker: the conformance checks, as a function and as pytest cases.
+"""What plug-in authors and users need for their tests.
+
+The conformance checks of a worker, as a function and as pytest cases, and the whole platform in containers.
 
 Names are loaded when first used: part of this package runs inside the environment of the
 worker under test, where nothing but Python may be expected.
@@ -11,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mosaic.testing.conformance import check_worker as check_worker
+    from mosaic.testing.containers.runs import StackRun as StackRun
+    from mosaic.testing.containers.stack import MosaicStack as MosaicStack
     from mosaic.testing.pytest_cases import worker_conformance as worker_conformance
     from mosaic.testing.recording import RecordingEmitter as RecordingEmitter
     from mosaic.testing.report import Check as Check
@@ -19,14 +23,25 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Check": "report",
+    "MosaicStack": "containers.stack",
     "Outcome": "report",
     "RecordingEmitter": "recording",
     "Report": "report",
+    "StackRun": "containers.runs",
     "check_worker": "conformance",
     "worker_conformance": "pytest_cases",
 }
 
-__all__ = ["Check", "Outcome", "RecordingEmitter", "Report", "check_worker", "worker_conformance"]
+__all__ = [
+    "Check",
+    "MosaicStack",
+    "Outcome",
+    "RecordingEmitter",
+    "Report",
+    "StackRun",
+    "check_worker",
+    "worker_conformance",
+]
 
 
 def __getattr__(name: str) -> Any:
