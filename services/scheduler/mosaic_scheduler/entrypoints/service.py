@@ -13,8 +13,10 @@ from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
 from mosaic.wire.v1 import scheduler_pb2, scheduler_pb2_grpc
 from mosaic_scheduler import bootstrap
+from mosaic_scheduler.entrypoints.fitting_gauge import FittingGauge
 from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_scheduler.entrypoints.loop import PlanningLoop
+from mosaic_scheduler.handlers.scaling import FittingRuns
 from mosaic_scheduler.settings import Settings
 
 
@@ -32,6 +34,13 @@ class SchedulerService:
         """Build from *settings*; *celery* and *on_sealed* are for agents and telemetry in the same process."""
         self._bell = Bell()
         self._parts = bootstrap.build(settings, on_change=self._look_again, celery=celery, on_sealed=on_sealed)
+        self._fitting = FittingRuns(
+            store=self._parts.store,
+            fleet=self._parts.fleet,
+            clock=self._parts.clock,
+            policy=self._parts.round_settings.policy,
+        )
+        FittingGauge(self._fitting.count, metrics)
         self._loop = PlanningLoop(self._parts.rounds, self._parts.leadership, metrics)
         self._api = SchedulerApi(
             store=self._parts.store,
@@ -75,6 +84,7 @@ class SchedulerService:
         # During construction the fleet may call before the loop exists.
         loop = getattr(self, "_loop", None)
         if loop is not None:
+            self._fitting.look_at_machines()
             loop.wake()
         self._bell.ring()
 
