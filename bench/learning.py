@@ -1,0 +1,149 @@
+"""What the libraries learn on this platform with their own defaults, against what they are known for.
+
+Every run goes the way of ``mosaic submit WORKER --algo ... --env ... --steps ...`` on an embedded platform, one
+after the other. The score is the mean return of the last 20 episodes of the training; the time is that between
+start and end of the run. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from bench.platforms import running_platform
+from mosaic.agent.environments import install, installed_environments
+from mosaic.agent.recipes import find_recipe
+from mosaic.client import Mosaic, Submission
+from mosaic.client.spelling import spell
+from mosaic.hosting.settings import home_directory
+from mosaic.lifecycle import RunState
+
+RECENT = 20
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing to learn with one library."""
+
+    worker: str
+    algo: str
+    env_id: str
+    total_steps: int
+    #: What the mean return of the last episodes should reach.
+    target: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+CARTPOLE = {name: Task(name, "ppo", "CartPole-v1", 100_000, 400.0) for name in ("cleanrl", "xuance", "rllib")}
+#: Pendulum pays about -1200 to a random policy; three agents of simple_spread that act at random, about -30 each.
+CONTINUOUS = {
+    "cleanrl": Task("cleanrl", "sac", "Pendulum-v1", 8_000, -300.0, {"algo_params": {"learning_starts": 1_000}}),
+    "xuance": Task("xuance", "sac", "Pendulum-v1", 8_000, -300.0),
+    "rllib": Task("rllib", "sac", "Pendulum-v1", 8_000, -300.0),
+}
+TEAM = {
+    "xuance": Task("xuance", "mappo", "simple_spread_v3", 100_000, -25.0),
+    "rllib": Task("rllib", "ppo", "mpe/simple_spread_v3", 100_000, -25.0),
+}
+TASKS = {"cartpole": CARTPOLE, "continuous": CONTINUOUS, "team": TEAM}
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one run came to."""
+
+    worker: str
+    task: str
+    seed: int
+    first_return: float
+    last_return: float
+    target: float
+    seconds: float
+
+    @property
+    def line(self) -> str:
+        """The score for people."""
+        verdict = "" if self.last_return >= self.target else "   MISSED"
+        return (
+            f"{self.worker:8} {self.task:26} seed {self.seed}   {self.first_return:8.1f} -> {self.last_return:8.1f}"
+            f"   target {self.target:g}   {self.seconds:6.0f} s{verdict}"
+        )
+
+
+def install_missing(names: Sequence[str], home: Path) -> None:
+    """Make the environments that are not in *home* yet."""
+    installed = {environment.name for environment in installed_environments(home)}
+    for name in names:
+        if name not in installed:
+            print(f"installing {name} (minutes the first time)", flush=True)
+            install(find_recipe(name, start=Path.cwd()), home)
+
+
+def learn(fleet: Mosaic, task: Task, seed: int) -> Score:
+    """Train once and return the score.
+
+    Raises:
+        RuntimeError: the run did not succeed.
+    """
+    asked = spell(fleet, task.worker, {"env": task.env_id, "algo": task.algo, "steps": task.total_steps})
+    (submitted,) = fleet.submit(Submission(task.worker, {**task.settings, **asked}, seed=seed))
+    run = fleet.wait(submitted.run_id)
+    if run.state is not RunState.SUCCEEDED or run.started_at is None or run.ended_at is None:
+        raise RuntimeError(f"{task.worker} with seed {seed} {run.state.value}: {run.reason}")
+    fleet.manifest(run.run_id, within_s=60.0)
+    returns = [one.episode_return for one in fleet.episodes(run.run_id) if not one.agent]
+    return Score(
+        worker=task.worker,
+        task=f"{task.algo} {task.env_id}",
+        seed=seed,
+        first_return=fmean(returns[:RECENT]),
+        last_return=fmean(returns[-RECENT:]),
+        target=task.target,
+        seconds=(run.ended_at - run.started_at).total_seconds(),
+    )
+
+
+def scores(asked: argparse.Namespace, home: Path) -> Iterator[Score]:
+    """Yield one score after the other."""
+    chosen = [TASKS[kind][name] for kind in asked.tasks for name in asked.workers if name in TASKS[kind]]
+    tasks = [replace(task, total_steps=asked.steps or task.total_steps) for task in chosen]
+    install_missing(asked.workers, home)
+    with running_platform(home) as fleet:
+        for task in tasks:
+            for seed in asked.seeds:
+                yield learn(fleet, task, seed)
+
+
+def figures(done: Sequence[Score]) -> dict[str, float]:
+    """Return the lowest score and the longest time of each task, and how many runs missed their target."""
+    result: dict[str, float] = {"missed": sum(score.last_return < score.target for score in done)}
+    for score in done:
+        name = f"{score.worker} {score.task}"
+        result[f"{name} return"] = round(min(score.last_return, result.get(f"{name} return", score.last_return)), 1)
+        result[f"{name} s"] = round(max(score.seconds, result.get(f"{name} s", 0.0)), 1)
+    return result
+
+
+def main() -> None:
+    """Run what was asked for, CartPole with all three libraries unless told otherwise."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workers", nargs="+", choices=sorted(CARTPOLE), default=list(CARTPOLE))
+    parser.add_argument("--tasks", nargs="+", choices=sorted(TASKS), default=["cartpole"])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--steps", type=int, default=0, help="another length for every task")
+    asked = parser.parse_args()
+    done = []
+    for score in scores(asked, home_directory(os.environ) / "bench"):
+        print(score.line, flush=True)
+        done.append(score)
+    print(json.dumps(figures(done)))
+
+
+if __name__ == "__main__":
+    main()
