@@ -24,6 +24,7 @@ class InMemoryRegistry:
         self.introductions: list[Introduction] = []
         self.heartbeats = 0
         self.has_left = False
+        self.is_draining = False
         self.token = ""
 
     def register(self, introduction: Introduction) -> Welcome:
@@ -35,7 +36,10 @@ class InMemoryRegistry:
         if session_token != self.token:
             raise SessionRejected(agent_id)
         self.heartbeats += 1
-        return False
+        return self.is_draining
+
+    def retire(self, agent_id: str) -> None:
+        self.is_draining = True
 
     def leave(self, agent_id: str, session_token: str) -> None:
         self.has_left = True

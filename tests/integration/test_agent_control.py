@@ -47,6 +47,10 @@ class Recorder(registry_pb2_grpc.RegistryServicer, scheduler_pb2_grpc.SchedulerS
         self.asked.append(request)
         return registry_pb2.HeartbeatResponse(draining=True)
 
+    def Drain(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self.asked.append(request)
+        return registry_pb2.DrainResponse()
+
     def Claim(self, request: Any, context: grpc.ServicerContext) -> Any:
         if self.is_stale:
             context.set_trailing_metadata(((CODE_KEY, "stale_attempt"),))
@@ -101,6 +105,14 @@ def test_an_agent_presents_its_machine_and_its_worker(recorder: Recorder, addres
     assert ["MOSAIC/1.0"] == list(introduced.protocol_versions)
     assert ("token", "A100") == (beat.session_token, beat.gpus[0].model)
     assert is_draining
+
+
+def test_an_agent_can_ask_for_nothing_new(recorder: Recorder, address: str) -> None:
+    registry = GrpcRegistry(address)
+    registry.retire("agent-1")
+    registry.close()
+
+    assert [registry_pb2.DrainRequest(agent_id="agent-1", draining=True)] == recorder.asked
 
 
 def test_a_claim_brings_the_whole_launch(recorder: Recorder, scheduler: GrpcScheduler) -> None:

@@ -52,6 +52,14 @@ def test_what_is_not_set_is_filled_in_from_the_machine() -> None:
     assert 2 == len(options.machine.gpus)
 
 
+def test_an_agent_offers_no_place_that_it_would_never_fill() -> None:
+    settings = Settings.from_env({**REQUIRED, "MOSAIC_AGENT_SLOTS": "4", "MOSAIC_AGENT_RUNS": "1"})
+
+    options = agent_options(settings, WorkerProfile("tabular", ("-m", "x"), "/usr/bin/python3"), {})
+
+    assert (1, 1) == (options.slots, options.runs)
+
+
 def a_probed_worker(name: str, **facts: object) -> ProbedWorker:
     values: dict[str, object] = {"launch": ("-m", name), "capabilities": {"worker_type": "x"}, **facts}
     return ProbedWorker(name, name, **values)  # type: ignore[arg-type]

@@ -13,6 +13,9 @@ from mosaic.agent.settings import Settings
 from mosaic.errors import MosaicError
 from mosaic.hosting.logs import configure_logs
 
+#: How often an agent that is there for a few runs looks whether it may go.
+_LOOK_S = 1.0
+
 
 def main() -> int:
     """Read the settings, run, and return the exit status."""
@@ -30,7 +33,8 @@ def main() -> int:
     if health is not None:
         health.start()
     agent.start()
-    stopping.wait()
+    while not stopping.wait(_LOOK_S) and not agent.has_served():
+        pass
     agent.stop()
     close()
     if health is not None:

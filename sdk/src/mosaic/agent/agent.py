@@ -23,6 +23,7 @@ from mosaic.agent.membership import Membership
 from mosaic.agent.nursery import Nursery, Stores
 from mosaic.agent.ports import Held, Introduction, Registry, Report, Scheduler, Wish, WorkerProfile
 from mosaic.agent.recovery import recover
+from mosaic.agent.shift import Shift
 from mosaic.agent.shipper import Shipper
 from mosaic.agent.spool import Spool
 from mosaic.errors import MosaicError, Refused, SessionRejected
@@ -78,6 +79,10 @@ class AgentOptions:
     spool_limit_bytes: int = 1024**3
     #: At a stop: how long attempts, reports and lines may take to finish.
     stop_timeout_s: float = 60.0
+    #: Leave after so many runs; 0 = stay.
+    runs: int = 0
+    #: Leave after so long without a run; 0 = stay.
+    idle_limit_s: float = 0.0
 
     @property
     def queue(self) -> str:
@@ -114,6 +119,7 @@ class Agent:
         self._leases = LeaseKeeper(self._nursery, self._renew)
         self._claimers = ThreadPoolExecutor(_CLAIMERS, thread_name_prefix="claim")
         self._claiming: set[tuple[str, int]] = set()
+        self._shift = Shift(runs=options.runs, idle_limit_s=options.idle_limit_s)
         #: Ended attempts whose lines have all arrived, but whose report has not.
         self._shipped: set[tuple[str, int]] = set()
         self._lock = threading.Lock()
@@ -164,6 +170,9 @@ class Agent:
         with self._lock:
             if key in self._claiming:
                 return
+            if not self._shift.takes_more(underway=len(self._claiming)):
+                log.info("attempt not claimed: this agent is leaving", run_id=run_id, attempt=attempt)
+                return
             self._claiming.add(key)
         self._claimers.submit(self._claim, *key)
 
@@ -182,6 +191,21 @@ class Agent:
     def running(self) -> int:
         """Return how many attempts are executed here now."""
         return len(self._nursery.held())
+
+    def has_served(self) -> bool:
+        """Tell whether its runs are over and all about them is delivered, so that this agent may stop.
+
+        Before that comes true, the fleet is told to plan nothing new here.
+        """
+        is_idle = self._is_idle()
+        if self._shift.is_ending(is_idle=is_idle, is_drained=self.membership.is_draining):
+            self.membership.retire()
+        return self._shift.is_over(is_idle=is_idle)
+
+    def _is_idle(self) -> bool:
+        with self._lock:
+            is_claiming = bool(self._claiming)
+        return not is_claiming and not self.running() and not any(self._stores.ledger.homes())
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(
@@ -229,6 +253,9 @@ class Agent:
         except MosaicError as error:
             log.info("claim is tried again", run_id=run_id, attempt=attempt, reason=str(error))
             return False
+        self._shift.note_claim()
+        if not self._shift.takes_more():
+            self.membership.retire()
         self._nursery.start(launch)
         return True
 

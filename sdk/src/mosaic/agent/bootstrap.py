@@ -54,15 +54,19 @@ def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Call
 def agent_options(settings: Settings, worker: WorkerProfile, env: Mapping[str, str]) -> AgentOptions:
     """Return what the agent needs to know about itself, filled in from the machine where nothing is set."""
     machine = look_around(env, node_id=settings.node_id)
+    slots = settings.slots or machine.cpus
     return AgentOptions(
         agent_id=settings.agent_id or f"{machine.node_id}-{worker.name}"[:128],
         worker=worker,
         machine=machine,
-        slots=settings.slots or machine.cpus,
+        # A place that would never be filled must not be offered.
+        slots=min(slots, settings.runs or slots),
         home=Path(settings.home),
         runs_root=Path(settings.runs_root),
         environment=env,
         heartbeat_s=settings.heartbeat_s,
         spool_limit_bytes=settings.spool_limit_mb * _MEBIBYTE,
         stop_timeout_s=settings.stop_timeout_s,
+        runs=settings.runs,
+        idle_limit_s=settings.idle_limit_s,
     )

@@ -76,6 +76,10 @@ class GrpcRegistry(_Service):
         request = registry_pb2.HeartbeatRequest(agent_id=agent_id, session_token=session_token, gpus=map(_gpu, gpus))
         return bool(self._call(self._stub.Heartbeat, request).draining)
 
+    def retire(self, agent_id: str) -> None:
+        """Ask for no new attempts; see the port."""
+        self._call(self._stub.Drain, registry_pb2.DrainRequest(agent_id=agent_id, draining=True))
+
     def leave(self, agent_id: str, session_token: str) -> None:
         """Say goodbye; see the port."""
         request = registry_pb2.LeaveRequest(agent_id=agent_id, session_token=session_token)

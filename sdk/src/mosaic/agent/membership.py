@@ -32,10 +32,11 @@ class Membership:
         self._look_at_gpus = look_at_gpus
         self._welcome: Welcome | None = None
         self._lock = threading.Condition()
-        self._is_rejected = False
+        self._is_called = False
+        self._is_retiring = False
         self._is_stopping = False
         self._fault: str | None = "not registered yet"
-        #: The operator wants no new attempts here.
+        #: The operator, or this agent itself, wants no new attempts here.
         self.is_draining = False
         self._thread = threading.Thread(target=self._run, name="membership", daemon=True)
 
@@ -88,7 +89,14 @@ class Membership:
         with self._lock:
             if self._welcome is not None and self._welcome.session_token == rejected_token:
                 self._welcome = None
-                self._is_rejected = True
+                self._is_called = True
+                self._lock.notify_all()
+
+    def retire(self) -> None:
+        """Ask for no new attempts from now on; what runs here goes on."""
+        with self._lock:
+            if not self._is_retiring:
+                self._is_retiring = self._is_called = True
                 self._lock.notify_all()
 
     def _run(self) -> None:
@@ -112,8 +120,8 @@ class Membership:
 
     def _wait(self, pause_s: float) -> bool:
         with self._lock:
-            self._lock.wait_for(lambda: self._is_rejected or self._is_stopping, pause_s)
-            self._is_rejected = False
+            self._lock.wait_for(lambda: self._is_called or self._is_stopping, pause_s)
+            self._is_called = False
             return not self._is_stopping
 
     def _step(self) -> float:
@@ -128,4 +136,7 @@ class Membership:
         else:
             gpus = self._look_at_gpus()
             self.is_draining = self._registry.heartbeat(self.agent_id, welcome.session_token, gpus)
+        if self._is_retiring and not self.is_draining:
+            self._registry.retire(self.agent_id)
+            self.is_draining = True
         return welcome.heartbeat_interval_s

@@ -154,6 +154,14 @@ class Registry(Protocol):
 
         """
 
+    def retire(self, agent_id: str) -> None:
+        """Ask for no new attempts here.
+
+        Raises:
+            Unavailable: no answer; try again.
+
+        """
+
     def leave(self, agent_id: str, session_token: str) -> None:
         """Say goodbye, so that nobody waits for us."""
 

@@ -37,6 +37,10 @@ class Settings:
     node_id: str = ""
     #: Attempts at once; 0 = one per CPU.
     slots: int = 0
+    #: Leave after so many runs, when all about them is delivered; 0 = stay.
+    runs: int = 0
+    #: Leave after so long without a run; 0 = stay.
+    idle_limit_s: float = 0.0
     #: Image reference with digest, for manifests.
     image: str = ""
     #: How often workers are asked to give a sign of life.
