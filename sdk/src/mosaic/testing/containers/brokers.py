@@ -48,8 +48,8 @@ def rabbitmq(image: str, passwords: Passwords) -> Recipe:
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": _CALM,
         },
         volumes={"rabbitmq": "/var/lib/rabbitmq"},
-        # Some entry points write what the environment says into this directory.
-        tmpfs={"/tmp": "mode=1777", "/etc/rabbitmq/conf.d": _OWN},
+        # Some entry points write what the environment says into the first; 3.10 opens a file in the second.
+        tmpfs={"/tmp": "mode=1777", "/etc/rabbitmq/conf.d": _OWN, "/var/log/rabbitmq": _OWN},
         user=_UID,
     )
 

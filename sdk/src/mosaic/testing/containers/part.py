@@ -161,15 +161,15 @@ class Part:
 
         for tries_left in reversed(range(_PORT_TRIES)):
             self._ports = {inside: free_port() for inside in self.recipe.published}
-            self._running = self._described()
+            container = self._described()
             try:
-                self._running.start()
-            except APIError as error:
-                self.remove()
-                if not tries_left or not any(words in str(error) for words in _PORT_TAKEN):
-                    raise
-            else:
+                self._running = container.start()
                 return
+            except BaseException as error:
+                container.stop()
+                taken = isinstance(error, APIError) and any(words in str(error) for words in _PORT_TAKEN)
+                if not taken or not tries_left:
+                    raise
 
     def _described(self) -> DockerContainer:
         from docker.types import EndpointConfig
@@ -177,6 +177,7 @@ class Part:
 
         recipe = self.recipe
         container = DockerContainer(recipe.image).with_envs(**recipe.environment)
+        container.with_name(f"mosaic-{self._stack_id}-{self.name}")
         network = str(self._network.name)
         address = "127.0.0.1" if is_local(container.get_docker_client()) else "0.0.0.0"
         # testcontainers would publish on every interface; its own type has no word for one.
@@ -189,7 +190,6 @@ class Part:
             container.with_volume_mapping(self._volumes[volume], path, "rw")
         engine_version = container.get_docker_client().client.api.api_version
         options: dict[str, Any] = {
-            "name": f"mosaic-{self._stack_id}-{self.name}",
             "hostname": self.name,
             "labels": labels_of(self._stack_id, self.name),
             "network": network,
