@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PROJECTS := sdk services/registry services/scheduler services/telemetry services/embedded
 SOURCES := sdk/src services tests bench docs worker-images
 
-.PHONY: help setup check fmt lint type imports unit contract integration faults test test-workers demo lock proto docs bench clean
+.PHONY: help setup check fmt lint type imports unit contract integration faults test test-workers test-containers demo lock proto docs bench clean
 
 help:  ## Print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -57,6 +57,11 @@ test: check integration faults  ## All tests of the platform, as CI runs them
 
 test-workers: $(STAMP)  ## Really train with every library, each in its own environment (slow)
 	@$(BIN)/pytest -q tests/workers
+
+test-containers: $(STAMP)  ## Build the images and run the platform in containers: kill, pause, cut off, restart, train
+	@tests/containers/engine.sh
+	@$(MAKE) --no-print-directory images
+	@$(BIN)/pytest -q tests/containers; status=$$?; $(BIN)/python -m mosaic.testing.containers; exit $$status
 
 demo: $(STAMP)  ## Train something and see it learn: services, a worker, a curve, a manifest
 	@$(BIN)/mosaic demo

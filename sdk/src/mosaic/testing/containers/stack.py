@@ -205,6 +205,12 @@ class MosaicStack:
         with without_reaper():
             self._each(Part.start, parts)
 
+    def remove(self, part: Part) -> None:
+        """End a part as an operator does and delete its container; what it kept in volumes stays."""
+        part.stop()
+        part.remove()
+        del self.parts[part.name]
+
     def last_words(self) -> str:
         """Return the end of what every container printed, for a report."""
         return "\n".join(f"----- {part.name}\n{part.logs()}" for part in self.parts.values())
