@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import zlib
+from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosaic.events import frame as frames
-from mosaic.events.frame import Frame, FrameUnreadable, decode, encode, encode_block
+from mosaic.events import packing
+from mosaic.events.frame import Frame, decode, encode, encode_block, encode_counted
+from mosaic.events.packing import FrameUnreadable
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "frames"
 
 some_line = st.binary(max_size=40).map(lambda line: line.replace(b"\n", b""))
 
@@ -25,7 +30,8 @@ def test_whatever_the_lines_hold_they_come_back_as_they_were(lines: list[bytes])
 
 @given(st.binary(max_size=300))
 def test_bytes_that_are_no_frame_raise_only_the_one_error(noise: bytes) -> None:
-    for body in (noise, b"MF1s" + noise, b"MF1z" + noise, b"MF1z" + zlib.compress(noise)):
+    packed = (b"MF1z" + zlib.compress(noise), b"MF1Z" + zstandard.compress(noise))
+    for body in (noise, b"MF1s" + noise, b"MF1z" + noise, b"MF1Z" + noise, *packed):
         with pytest.raises(FrameUnreadable):
             decode(body)
 
@@ -42,18 +48,48 @@ def test_a_damaged_frame_is_unreadable_or_whole(data: st.DataObject) -> None:
     assert len(frame.lines) == 9
 
 
-def test_a_frame_that_was_cut_short_is_unreadable() -> None:
-    body = encode(a_frame([b"x" * 500]))
+@pytest.mark.parametrize("codec", ["stored", "zlib", "zstd"])
+def test_frames_that_lie_in_stores_and_spools_are_read_for_ever(codec: str) -> None:
+    line = b'{"event":"metric","payload":{"name":"loss","step":1,"value":0.5},"run_id":"run-1","timestamp":1.5}'
+    lines = [line, b"", b"text \xff\x00"]
+
+    frame = decode((GOLDEN / f"{codec}.frame").read_bytes())
+
+    assert Frame("run-1", 2, 70, ((1, 1700000000.25), (2, 1700000001.5)), lines) == frame
+
+
+@pytest.mark.parametrize("codec", ["zlib", "zstd"])
+def test_a_frame_that_was_cut_short_is_unreadable(codec: str) -> None:
+    body = (GOLDEN / f"{codec}.frame").read_bytes()
 
     with pytest.raises(FrameUnreadable, match="cut short"):
         decode(body[:-6])
 
 
-def test_a_frame_that_would_unpack_to_too_much_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "MAX_UNPACKED_BYTES", 1000)
+def test_bytes_after_the_end_make_a_frame_unreadable() -> None:
+    with pytest.raises(FrameUnreadable, match="damaged"):
+        decode(encode(a_frame([b"x"])) + b"more")
 
-    with pytest.raises(FrameUnreadable, match="more than 1000 bytes"):
-        decode(encode(a_frame([b"x" * 2000])))
+
+def test_a_codec_of_the_future_is_named() -> None:
+    with pytest.raises(FrameUnreadable, match=r"codec b'q' is not known here; is this service older"):
+        decode(b"MF1q...")
+
+
+def test_blocks_whose_lines_were_counted_become_the_same_frame() -> None:
+    frame = a_frame([b"a", b"", b"c"])
+
+    body = encode_counted("run-1", 2, 70, frame.times, [b"a\n\n", b"c\n"])
+
+    assert encode(frame) == body
+
+
+def test_a_frame_that_would_unpack_to_too_much_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "MAX_UNPACKED_BYTES", 1000)
+
+    for body in (encode(a_frame([b"x" * 2000])), b"MF1z" + zlib.compress(b"x" * 2000)):
+        with pytest.raises(FrameUnreadable, match="more than 1000 bytes"):
+            decode(body)
 
 
 def test_a_block_may_be_stored_without_compression() -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mosaic.events.frame import EncodedFrame, encode_block
+from mosaic.events.frame import EncodedFrame, encode_counted
 
 #: A frame is closed when its lines reach this size; sooner when the agent wants them seen.
 FRAME_BYTES = 512 * 1024
@@ -134,8 +134,7 @@ class Spool:
             return False
         count = sum(lines for lines, _ in self._open_times)
         first_seq = self.next_seq - count
-        block = b"".join(self._open_blocks)[:-1]
-        body = encode_block(self.run_id, self.attempt, first_seq, self._open_times, block)
+        body = encode_counted(self.run_id, self.attempt, first_seq, self._open_times, self._open_blocks)
         stored = self._store(body, first_seq, count)
         with self._lock:
             self._open_blocks, self._open_times, self._open_bytes = [], [], 0

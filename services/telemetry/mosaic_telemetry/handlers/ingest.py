@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mosaic.events import Custom, Scan, scan_lines
-from mosaic.events.frame import Frame, FrameUnreadable, decode, encode
+from mosaic.events.frame import Frame, decode, encode
+from mosaic.events.packing import FrameUnreadable
 from mosaic_telemetry.domain.facts import FACT_KINDS, Episode, Fact
 from mosaic_telemetry.domain.ranges import Range
 from mosaic_telemetry.domain.series import Series, SeriesKey
