@@ -1,6 +1,8 @@
 # `make` prints this help. Every target sets up what it needs; nothing has to be run first.
 .DEFAULT_GOAL := help
 SHELL := bash
+# Tests and benchmarks start hundreds of interpreters: without cached bytecode each would compile our sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3.11
 VENV := .venv

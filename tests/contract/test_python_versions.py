@@ -147,6 +147,7 @@ def test_importing_costs_less_than_40_ms_of_our_own_time(statement: str, tmp_pat
 
 def _own_import_ms(statement: str, bytecode: Path) -> float:
     environment = {**os.environ, "PYTHONPATH": str(SDK), "PYTHONPYCACHEPREFIX": str(bytecode)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-S", "-X", "importtime", "-c", statement]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     own = re.findall(r"^import time:\s+(\d+) \|\s+\d+ \|\s+mosaic", ended.stderr, re.MULTILINE)
