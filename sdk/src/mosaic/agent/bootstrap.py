@@ -9,13 +9,14 @@ from mosaic.agent.agent import Agent, AgentOptions
 from mosaic.agent.celery_app import CeleryDoorbell
 from mosaic.agent.control import GrpcRegistry, GrpcScheduler
 from mosaic.agent.inventory import look_around
+from mosaic.agent.kept_probe import read_report
 from mosaic.agent.ports import WorkerProfile
 from mosaic.agent.profile import choose_worker
 from mosaic.agent.settings import Settings
 from mosaic.messaging.event_messages import BrokerFrameSink
 from mosaic.messaging.publisher import Publisher
 from mosaic.messaging.topology import event_topology
-from mosaic.worker.probe import probe
+from mosaic.worker.probe import ProbeReport, probe
 
 _PROBE_TIMEOUT_S = 300.0
 _MEBIBYTE = 1024 * 1024
@@ -29,7 +30,7 @@ def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Call
         WorkerNotFound: the worker named in the settings is not in it.
         BadInput: ``MOSAIC_GPUS`` cannot be read.
     """
-    report = probe(settings.python, timeout_s=_PROBE_TIMEOUT_S)
+    report = _report(settings)
     options = agent_options(settings, choose_worker(report, settings.worker, image=settings.image), env)
     registry = GrpcRegistry(settings.registry_address)
     scheduler = GrpcScheduler(settings.scheduler_address)
@@ -70,3 +71,9 @@ def agent_options(settings: Settings, worker: WorkerProfile, env: Mapping[str, s
         runs=settings.runs,
         idle_limit_s=settings.idle_limit_s,
     )
+
+
+def _report(settings: Settings) -> ProbeReport:
+    if settings.probe_report:
+        return read_report(Path(settings.probe_report))
+    return probe(settings.python, timeout_s=_PROBE_TIMEOUT_S)

@@ -154,14 +154,15 @@ def probe_environment(environment: Environment, *, timeout_s: float = 60.0) -> P
     key = _cache_key(environment)
     kept = _read_json(environment.path / _CACHE)
     if kept.get("key") == key:
-        return _report_from(kept["report"])
+        return report_from(kept["report"])
     report = probe(environment.python, timeout_s=timeout_s)
     if not report.faults and not any(worker.faults for worker in report.workers):
         _write_json(environment.path / _CACHE, {"key": key, "report": asdict(report)})
     return report
 
 
-def _report_from(kept: Mapping[str, Any]) -> ProbeReport:
+def report_from(kept: Mapping[str, Any]) -> ProbeReport:
+    """Return the report that was written down as *kept*."""
     workers = tuple(ProbedWorker(**_with_tuples(worker)) for worker in kept["workers"])
     return ProbeReport(kept["python"], workers, kept["versions"])
 

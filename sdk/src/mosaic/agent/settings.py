@@ -29,6 +29,8 @@ class Settings:
     shards: int = 4
     #: The interpreter of the worker's environment.
     python: str = sys.executable
+    #: What that environment said of itself when the image was built; empty = it is asked at every start.
+    probe_report: str = ""
     #: Which worker of that environment; may be left out when there is only one.
     worker: str = ""
     #: Stays the same across restarts; empty = made from the node and the worker.
