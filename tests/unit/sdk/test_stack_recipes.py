@@ -11,7 +11,14 @@ from mosaic.errors import BadInput
 from mosaic.testing import MosaicStack
 from mosaic.testing.containers import brokers, platform
 from mosaic.testing.containers.brokers import Passwords
-from mosaic.testing.containers.faults import EngineMissing, ExtraMissing, ImageMissing, PartBroken, RunUnfinished
+from mosaic.testing.containers.faults import (
+    EngineMissing,
+    ExtraMissing,
+    ImageMissing,
+    PartBroken,
+    PlatformMissing,
+    RunUnfinished,
+)
 from mosaic.testing.containers.images import image_of
 from mosaic.testing.containers.recipe import Recipe
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -64,6 +71,11 @@ def test_agents_share_the_run_directories_and_nothing_else() -> None:
 def test_a_setting_that_no_part_reads_is_refused_before_anything_starts() -> None:
     with pytest.raises(BadInput, match="MOSAIC_SHEDULER_LEASE_S is read by no part of a stack, did you mean"):
         MosaicStack(settings={"MOSAIC_SHEDULER_LEASE_S": "4"})
+
+
+def test_a_stack_that_does_not_run_says_so() -> None:
+    with pytest.raises(PlatformMissing, match=r"runs no services: it was made with only_brokers"):
+        MosaicStack().submit("reference", env="CartPole-v1")
 
 
 def test_two_stacks_share_neither_name_nor_password() -> None:

@@ -48,6 +48,12 @@ class PartBroken(Unavailable):
         super().__init__(f"{name} {why}; it printed last:\n{last_words.rstrip() or '(nothing)'}")
 
 
+class PlatformMissing(Unavailable):
+    """The stack runs no services: it was made with only_brokers, or it is used outside of its ``with`` block."""
+
+    code = "platform_missing"
+
+
 class RunUnfinished(Unavailable):
     """A run has not ended in the time that a test gives it."""
 

@@ -172,13 +172,11 @@ class Part:
                     raise
 
     def _described(self) -> DockerContainer:
-        from docker.types import EndpointConfig
         from testcontainers.core.container import DockerContainer
 
         recipe = self.recipe
         container = DockerContainer(recipe.image).with_envs(**recipe.environment)
         container.with_name(f"mosaic-{self._stack_id}-{self.name}")
-        network = str(self._network.name)
         address = "127.0.0.1" if is_local(container.get_docker_client()) else "0.0.0.0"
         # testcontainers would publish on every interface; its own type has no word for one.
         ports: dict[str, Any] = {str(inside): (address, outside) for inside, outside in self._ports.items()}
@@ -188,22 +186,34 @@ class Part:
             container.with_command(list(recipe.command))
         for volume, path in recipe.volumes.items():
             container.with_volume_mapping(self._volumes[volume], path, "rw")
-        engine_version = container.get_docker_client().client.api.api_version
-        options: dict[str, Any] = {
+        return container.with_kwargs(**self._place(container), **self._limits())
+
+    def _place(self, container: DockerContainer) -> dict[str, Any]:
+        """Return where the others find it and whose it is."""
+        from docker.types import EndpointConfig
+
+        network = str(self._network.name)
+        endpoint = EndpointConfig(container.get_docker_client().client.api.api_version, aliases=[self.name])
+        return {
             "hostname": self.name,
             "labels": labels_of(self._stack_id, self.name),
             "network": network,
-            "networking_config": {network: EndpointConfig(engine_version, aliases=[self.name])},
+            "networking_config": {network: endpoint},
+        }
+
+    def _limits(self) -> dict[str, Any]:
+        """Return what it may do, which is little."""
+        options: dict[str, Any] = {
             "read_only": True,
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges:true"],
-            "shm_size": f"{recipe.shared_memory_mb}m",
+            "shm_size": f"{self.recipe.shared_memory_mb}m",
         }
-        if recipe.user:
-            options["user"] = recipe.user
-        if recipe.entrypoint:
-            options["entrypoint"] = list(recipe.entrypoint)
-        return container.with_kwargs(**options)
+        if self.recipe.user:
+            options["user"] = self.recipe.user
+        if self.recipe.entrypoint:
+            options["entrypoint"] = list(self.recipe.entrypoint)
+        return options
 
     def _host(self) -> str:
         assert self._running is not None, f"{self.name} was never started"

@@ -14,6 +14,7 @@ from mosaic.client import Endpoints, Mosaic, Submission
 from mosaic.client.spelling import spell
 from mosaic.testing.containers import brokers, platform
 from mosaic.testing.containers.engine import connect, require_images, without_reaper
+from mosaic.testing.containers.faults import PlatformMissing
 from mosaic.testing.containers.images import BROKERS, SERVICES, image_of
 from mosaic.testing.containers.ownership import labels_of, remove_stack, remove_stale
 from mosaic.testing.containers.part import Part
@@ -73,6 +74,7 @@ class MosaicStack:
         self._passwords = brokers.Passwords()
         self._addresses = platform.Addresses(self._passwords)
         self._volumes: dict[str, str] = {}
+        self._mosaic: Mosaic | None = None
         self._closing = ExitStack()
 
     def __enter__(self) -> MosaicStack:
@@ -111,11 +113,18 @@ class MosaicStack:
             self._each(Part.remove, self.parts.values())
             remove_stack(self._engine.client, self.stack_id)
         finally:
+            self._mosaic = None
             self._closing.close()
 
     @property
     def mosaic(self) -> Mosaic:
-        """A client of the platform."""
+        """A client of the platform.
+
+        Raises:
+            PlatformMissing: the stack has only brokers, or does not run.
+        """
+        if self._mosaic is None:
+            raise PlatformMissing
         return self._mosaic
 
     @property
