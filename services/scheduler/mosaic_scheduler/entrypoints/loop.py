@@ -35,7 +35,13 @@ class PlanningLoop:
         )
         self._admitted = Counter("mosaic_scheduler_admitted_total", "Attempts admitted", registry=metrics)
         self._preempted = Counter("mosaic_scheduler_preempted_total", "Attempts preempted", registry=metrics)
-        self._waiting = Gauge("mosaic_scheduler_waiting_runs", "Runs waiting", registry=metrics)
+        self._waiting = Gauge(
+            "mosaic_scheduler_waiting_runs", "Runs waiting; 0 where nothing is planned", registry=metrics
+        )
+        self._leading = Gauge(
+            "mosaic_scheduler_leads", "1 while this scheduler is the one that plans", registry=metrics
+        )
+        self._failed = Counter("mosaic_scheduler_rounds_failed_total", "Rounds that ended in a fault", registry=metrics)
 
     def start(self) -> None:
         """Begin to plan."""
@@ -69,11 +75,13 @@ class PlanningLoop:
                 self._turn(sweep=sweep)
                 self._fault = None
             except MosaicError as error:
+                self._failed.inc()
                 self._fault = str(error)
                 log.warning("round failed; the next one tries again", reason=str(error))
                 # Without a pause a database that is away would be asked as fast as we can ask.
                 self._stopping.wait(_PAUSE_S)
             except Exception as error:
+                self._failed.inc()
                 self._fault = f"{type(error).__name__}: {error}"
                 log.exception("round failed; the next one starts from the store")
                 self._leads = False
@@ -87,7 +95,9 @@ class PlanningLoop:
                 self._rounds.adopt()
                 log.info("this scheduler plans now")
             self._leads = leads
+            self._leading.set(leads)
         if not self._leads:
+            self._waiting.set(0)
             return
         if sweep:
             self._rounds.sweep()
