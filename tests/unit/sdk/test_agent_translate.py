@@ -37,6 +37,24 @@ def test_a_block_holds_whole_lines_only() -> None:
     assert cutter.finish() == b"fo\n"
 
 
+@pytest.mark.parametrize("unfinished_bytes", [4095, 4096, 4097, 300_000])
+def test_the_last_whole_line_is_found_however_long_the_rest_is(unfinished_bytes: int) -> None:
+    cutter = LineCutter(NO_SECRETS)
+
+    assert cutter.feed(b"one\ntwo\n" + b"x" * unfinished_bytes) == b"one\ntwo\n"
+    assert cutter.finish() == b"x" * unfinished_bytes + b"\n"
+
+
+def test_what_was_read_may_be_overwritten_afterwards() -> None:
+    cutter, buffer = LineCutter(NO_SECRETS), bytearray(b"one\ntw")
+
+    block = cutter.feed(memoryview(buffer))
+    buffer[:] = b"o\n----"
+
+    assert block == b"one\n"
+    assert cutter.feed(memoryview(buffer)[:2]) == b"two\n"
+
+
 def test_a_line_over_the_limit_is_clipped_and_says_how_much_is_missing() -> None:
     cutter = LineCutter(NO_SECRETS, limit=10)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import structlog
 
+from mosaic.agent.spool import FRAME_BYTES
 from mosaic.agent.stream import Stream
 from mosaic.agent.timers import Timers
 from mosaic.agent.translate import Landmark
@@ -21,7 +22,8 @@ PACE_S = 0.005
 #: After a full disk, so long until the next try.
 DISK_RETRY_S = 1.0
 
-_READ_BYTES = 256 * 1024
+#: One read of a full pipe closes a frame, which spares the journal.
+_READ_BYTES = FRAME_BYTES + 64 * 1024
 
 
 class Listener:
@@ -46,7 +48,9 @@ class Listener:
         self._on_landmark = on_landmark
         self._on_first_line = on_first_line
         self._on_frames = on_frames
-        self._readers: dict[int, Callable[[bytes], None]] = {}
+        self._readers: dict[int, Callable[[memoryview], None]] = {}
+        # Read into again and again: fresh memory for every read would cost more than the reading.
+        self._buffer = memoryview(bytearray(_READ_BYTES))
         self._roomy: int | None = None
         self._has_heard_worker = False
         #: When anything was heard last, in the loop's time.
@@ -85,16 +89,17 @@ class Listener:
             is_busy = self.heard_at - was_heard_at < 2 * PACE_S
             self._pace(descriptor, busy=is_busy and len(data) < _READ_BYTES)
 
-    def _read(self, descriptor: int) -> bytes:
+    def _read(self, descriptor: int) -> memoryview:
+        """Return what is in the pipe, good until the next read; nothing at its end, or when it is empty."""
         try:
-            data = os.read(descriptor, _READ_BYTES)
+            count = os.readv(descriptor, [self._buffer])
         except BlockingIOError:
-            return b""
+            return self._buffer[:0]
         self.heard_at = self._loop.time()
-        if not data:
+        if not count:
             self._loop.remove_reader(descriptor)
             self._readers.pop(descriptor, None)
-        return data
+        return self._buffer[:count]
 
     def _pace(self, descriptor: int, *, busy: bool) -> None:
         if busy:
@@ -105,7 +110,7 @@ class Listener:
         for descriptor in self._readers:
             self._loop.add_reader(descriptor, self._on_readable, descriptor)
 
-    def _hear_stdout(self, data: bytes) -> None:
+    def _hear_stdout(self, data: memoryview) -> None:
         landmarks = self._stream.hear_stdout(data)
         if not self._has_heard_worker:
             self._has_heard_worker = True
@@ -113,7 +118,7 @@ class Listener:
             self._flush()
         self._notice(landmarks)
 
-    def _hear_stderr(self, data: bytes) -> None:
+    def _hear_stderr(self, data: memoryview) -> None:
         self._stream.hear_stderr(data)
 
     def _notice(self, landmarks: list[Landmark]) -> None:

@@ -45,7 +45,7 @@ class Stream:
         self._dropped_steps = 0
         self._is_thinning = False
 
-    def hear_stdout(self, data: bytes) -> list[Landmark]:
+    def hear_stdout(self, data: bytes | memoryview) -> list[Landmark]:
         """Take what was read from stdout; return the lines in it that concern the agent.
 
         Raises:
@@ -55,7 +55,7 @@ class Stream:
         block = self._stdout.feed(data)
         return self._take(block) if block else []
 
-    def hear_stderr(self, data: bytes) -> None:
+    def hear_stderr(self, data: bytes | memoryview) -> None:
         """Take what was read from stderr; each line becomes a ``log`` event.
 
         Raises:

@@ -20,6 +20,9 @@ MASKED = b"***"
 
 _REMARK_BYTES = 64
 
+#: Most lines are shorter, so the last newline is found in so many bytes.
+_LOOK_BACK_BYTES = 4096
+
 #: Shorter secrets are not masked: they would hide ordinary text and are found by trying anyway.
 _SHORTEST_SECRET = 4
 
@@ -104,6 +107,18 @@ def _maskable_parts(secret: str) -> set[bytes]:
     return {text.encode("utf-8", "surrogateescape") for text in (*lines, *written)}
 
 
+def _end_of_lines(view: memoryview) -> int:
+    """Return where the last whole line of *view* ends, 0 when there is none."""
+    # A view cannot be searched, and copying all of it costs more than looking at its end.
+    reach = _LOOK_BACK_BYTES
+    while reach < len(view):
+        found = bytes(view[-reach:]).rfind(b"\n")
+        if found >= 0:
+            return len(view) - reach + found + 1
+        reach *= 8
+    return bytes(view).rfind(b"\n") + 1
+
+
 class LineCutter:
     """Cuts a stream of bytes into blocks of whole lines, masked, with overlong lines clipped."""
 
@@ -115,22 +130,20 @@ class LineCutter:
         #: Bytes of the current line already thrown away; 0 while it is kept whole.
         self._dropped = 0
 
-    def feed(self, data: bytes) -> bytes:
-        """Take what was read; return the lines it completed (each with its newline), or nothing."""
-        cut = data.rfind(b"\n") + 1
+    def feed(self, data: bytes | memoryview) -> bytes:
+        """Take what was read; return the lines it completed (each with its newline), or nothing.
+
+        Nothing of *data* is kept but copies: its buffer may be used again.
+        """
+        view = memoryview(data)
+        cut = _end_of_lines(view)
         if not cut:
-            self._keep(data)
+            self._keep(bytes(view))
             return b""
-        head, tail = data[:cut], data[cut:]
-        if self._dropped:
-            end = head.index(b"\n")
-            self._dropped += end
-            block = self._clipped() + b"\n" + self._mask.hide(head[end + 1 :])
-        else:
-            block = self._mask.hide(b"".join([*self._carry, head]))
+        block = self._completed(view[:cut])
         self._carry, self._carried = [], 0
-        if tail:
-            self._keep(tail)
+        if cut < len(view):
+            self._keep(bytes(view[cut:]))
         return self._clip_inside(block) if len(block) > self._limit else block
 
     def finish(self) -> bytes:
@@ -142,6 +155,13 @@ class LineCutter:
             block = self._mask.hide(rest) + b"\n" if rest else b""
         self._carry, self._carried = [], 0
         return block
+
+    def _completed(self, head: memoryview) -> bytes:
+        if not self._dropped:
+            return self._mask.hide(b"".join([*self._carry, head]))
+        rest, _, lines = bytes(head).partition(b"\n")
+        self._dropped += len(rest)
+        return self._clipped() + b"\n" + self._mask.hide(lines)
 
     def _keep(self, data: bytes) -> None:
         if self._dropped:

@@ -43,10 +43,10 @@ class _Contexts(threading.local):
 _contexts = _Contexts()
 
 
-def pack(parts: Sequence[bytes], *, leave_out: int = 0) -> bytes:
-    """Return *parts* packed as one, with a checksum, without the last *leave_out* bytes."""
-    whole = memoryview(b"".join(parts))
-    return _contexts.packer.compress(whole[: len(whole) - leave_out])
+def pack(parts: Sequence[bytes | memoryview]) -> bytes:
+    """Return *parts* packed as one, with a checksum. They are not put together first: that would copy them."""
+    packer = _contexts.packer.compressobj(size=sum(map(len, parts)))
+    return b"".join((*map(packer.compress, parts), packer.flush()))
 
 
 def unpack(codec: bytes, packed: bytes) -> bytes:
