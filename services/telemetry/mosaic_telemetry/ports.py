@@ -49,8 +49,8 @@ class PointBlock(NamedTuple):
 
     series: Series
     first_seq: int
-    steps: array[float]
-    values: array[float]
+    steps: list[float]
+    values: list[float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +21,7 @@ KEYS = [
     *("name", "metric", "value", "step", "global_step", "unit", "agent", "agent_id"),
     *("episode_index", "episode", "episode_id", "metadata", "total_reward", "reward", "steps", "num_steps"),
     *("step_index", "terminated", "truncated", "seed", "text", "level", "stream", "path", "kind"),
+    *("action", "action_json", "observation", "info", "episode_number", "metadata_json"),
     *("outcome", "reason", "attempt", "gpus", "versions", "dropped_steps", "exit_code"),
 ]
 
@@ -111,14 +111,16 @@ def folded(lines: list[bytes]) -> Scan:
 
 def comparable(scan: Scan) -> Any:
     """Not-a-number equals nothing, not even itself; its text does."""
-    series = {key: (found.unit, found.steps, repr(found.values), found.lines) for key, found in scan.series.items()}
+    series = {
+        key: (found.unit, found.first_line, found.steps, repr(found.values)) for key, found in scan.series.items()
+    }
     return (
         scan.counts,
         series,
         repr(scan.episodes),
         scan.logs,
         scan.steps,
-        scan.last_heartbeat,
+        scan.heartbeats,
         repr(scan.events),
     )
 
@@ -177,6 +179,6 @@ def test_points_of_a_series_keep_their_order(points: list[tuple[str, int, float]
 
     for (name, _), series in scan.series.items():
         mine = [(step, value) for called, step, value in points if called == name]
-        assert array("d", [step for step, _ in mine]) == series.steps
-        assert array("d", [value for _, value in mine]) == series.values
+        assert [step for step, _ in mine] == series.steps
+        assert [value for _, value in mine] == series.values
         assert not any(math.isnan(value) for value in series.values)

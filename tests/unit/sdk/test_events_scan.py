@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from array import array
 from datetime import datetime, timezone
 from typing import Any
 
@@ -42,10 +41,11 @@ def test_points_are_grouped_by_name_and_agent_with_their_lines() -> None:
     )
 
     assert {("loss", None), ("loss", "red")} == set(scan.series)
-    assert array("d", [1, 2, 3]) == scan.series["loss", None].steps
-    assert scan.series["loss", None].lines.tolist() == [0, 3, 4]
-    assert str([0.5, float("nan"), 0.25]) == str(scan.series["loss", None].values.tolist())
-    assert scan.series["loss", "red"].values.tolist() == [9.0]
+    assert [1, 2, 3] == scan.series["loss", None].steps
+    assert scan.series["loss", None].first_line == 0
+    assert scan.series["loss", "red"].first_line == 2
+    assert str([0.5, float("nan"), 0.25]) == str(scan.series["loss", None].values)
+    assert scan.series["loss", "red"].values == [9.0]
     assert scan.counts == {"metric": 4, "text": 1}
 
 
@@ -58,7 +58,7 @@ def test_the_unit_of_a_series_is_that_of_its_first_point() -> None:
     )
 
     assert scan.series["loss", None].unit == "updates"
-    assert len(scan.series["loss", None].lines) == 2
+    assert len(scan.series["loss", None].steps) == 2
 
 
 def test_an_episode_becomes_a_row_however_it_is_spelt() -> None:
@@ -78,7 +78,7 @@ def test_an_episode_becomes_a_row_however_it_is_spelt() -> None:
 def test_log_events_and_log_text_are_both_logs() -> None:
     scan = scan_lines([b"text", emitted("log", text="hello"), b'{"no":"event"}'])
 
-    assert scan.logs.tolist() == [0, 1, 2]
+    assert scan.logs == [0, 1, 2]
     assert scan.counts == {"text": 2, "log": 1}
 
 
@@ -92,8 +92,8 @@ def test_steps_and_heartbeats_are_only_counted_and_placed() -> None:
         ]
     )
 
-    assert scan.steps.tolist() == [1, 2]
-    assert scan.last_heartbeat == 3
+    assert scan.steps == [1, 2]
+    assert scan.heartbeats == [0, 3]
     assert scan.events == []
 
 
@@ -116,8 +116,8 @@ def test_a_violation_is_placed_and_counted() -> None:
 def test_progress_text_is_a_log_line_and_gives_points() -> None:
     scan = scan_lines([b"[PROGRESS] iteration=1/2 | timesteps=10 | reward_mean=0.5"])
 
-    assert scan.logs.tolist() == [0]
-    assert scan.series["reward_mean", None].values.tolist() == [0.5]
+    assert scan.logs == [0]
+    assert scan.series["reward_mean", None].values == [0.5]
 
 
 def test_stamps_order_a_stream_by_attempt_and_sequence() -> None:

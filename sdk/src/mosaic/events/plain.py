@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.json import Decoder
 
 Number = float  # takes integers too
 _Count = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+#: No value is one: a key that would add to the payload from beside it makes the line not plain.
+_Absent = Annotated[int, Meta(ge=1, le=0)] | UnsetType
 
 
 class Point(Struct, gc=False, forbid_unknown_fields=True):
@@ -24,12 +26,13 @@ class Point(Struct, gc=False, forbid_unknown_fields=True):
     agent: str | None = None
 
 
-class PlainMetric(Struct, gc=False, forbid_unknown_fields=True, tag_field="event", tag="metric"):
-    """A metric line."""
+class PlainMetric(Struct, gc=False, tag_field="event", tag="metric"):
+    """A metric line. What it says of its run and time is checked to be JSON and skipped."""
 
     payload: Point
-    run_id: str | None
-    timestamp: Number | str | None
+    unit: _Absent = UNSET
+    agent: _Absent = UNSET
+    agent_id: _Absent = UNSET
 
 
 class Move(Struct, gc=False):
@@ -41,12 +44,13 @@ class Move(Struct, gc=False):
     truncated: bool | None = None
 
 
-class PlainStep(Struct, gc=False, forbid_unknown_fields=True, tag_field="event", tag="step"):
+class PlainStep(Struct, gc=False, tag_field="event", tag="step"):
     """A step line."""
 
     payload: Move
-    run_id: str | None
-    timestamp: Number | str | None
+    reward: _Absent = UNSET
+    terminated: _Absent = UNSET
+    truncated: _Absent = UNSET
 
 
 #: Raises `msgspec.DecodeError` for every line that is not a plain metric or step.

@@ -7,9 +7,9 @@ emitter writes are decoded by `mosaic.events.plain`; every other line goes throu
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import orjson
 
 from mosaic.events import canon
 from mosaic.events.lifecycle import Heartbeat
-from mosaic.events.plain import PLAIN, PlainMetric
+from mosaic.events.plain import PLAIN, PlainMetric, PlainStep
 from mosaic.events.reader import Reading, Violation, read_line
 from mosaic.events.text import LogLine
 from mosaic.events.training import Episode, Log, Metric, Step
@@ -49,14 +49,14 @@ class EpisodeRow(NamedTuple):
 
 @dataclass(slots=True)
 class Series:
-    """The points of one metric of one agent, as parallel arrays in the order of their lines."""
+    """The points of one metric of one agent, as parallel lists in the order of their lines."""
 
     name: str
     agent: str | None
+    first_line: int
     unit: str | None = None  #: as its first point has it
-    steps: array[float] = field(default_factory=lambda: array("d"))
-    values: array[float] = field(default_factory=lambda: array("d"))
-    lines: array[int] = field(default_factory=lambda: array("q"))
+    steps: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -68,9 +68,9 @@ class Scan:
     series: dict[tuple[str, str | None], Series] = field(default_factory=dict)
     episodes: list[EpisodeRow] = field(default_factory=list)
     #: Lines that are log text or ``log`` events; `read_line` renders them.
-    logs: array[int] = field(default_factory=lambda: array("q"))
-    steps: array[int] = field(default_factory=lambda: array("q"))
-    last_heartbeat: int | None = None
+    logs: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    heartbeats: list[int] = field(default_factory=list)
     #: Every other event, read in full.
     events: list[tuple[int, Event]] = field(default_factory=list)
     violations: list[tuple[int, Violation]] = field(default_factory=list)
@@ -80,40 +80,56 @@ def scan_lines(lines: list[bytes]) -> Scan:
     """Sort *lines* into a `Scan`; never raises, and says of each line what `read_line` says."""
     scan = Scan()
     appenders = _Appenders(scan.series)
-    decode, keep_move = PLAIN.decode, scan.steps.append
-    plain_metrics = plain_steps = 0
-    for number, line in enumerate(lines):
-        try:
-            event = decode(line)
-            if type(event) is PlainMetric:
-                point = event.payload
-                agent = point.agent
-                keep_step, keep_value, keep_line = appenders[point.name if agent is None else (point.name, agent)]
-                keep_step(point.step)
-                keep_value(point.value)
-                keep_line(number)
-                plain_metrics += 1
-            else:
-                keep_move(number)
-                plain_steps += 1
-        except (ValueError, KeyError, RecursionError, OverflowError):
-            _sort(scan, number, line)
-    if plain_metrics:
-        scan.counts["metric"] += plain_metrics
-    if plain_steps:
-        scan.counts["step"] += plain_steps
+    decoded = map(PLAIN.decode, lines)
+    number = 0
+    while number < len(lines):
+        plain: list[PlainMetric | PlainStep] = []
+        # What was decoded before a line that is not plain stays, and the next round goes on behind that line.
+        with suppress(ValueError, RecursionError, OverflowError):
+            plain.extend(decoded)
+        _sort_decoded(scan, appenders, plain, number, lines)
+        number += len(plain)
+        if number < len(lines):
+            _sort(scan, number, lines[number])
+            number += 1
     return scan
 
 
-class _Appenders(dict[Any, tuple[Any, Any, Any]]):
+def _sort_decoded(
+    scan: Scan, appenders: _Appenders, plain: list[PlainMetric | PlainStep], first: int, lines: list[bytes]
+) -> None:
+    steps_before, unknown = len(scan.steps), 0
+    keep_move = scan.steps.append
+    for number, event in enumerate(plain, first):
+        if type(event) is PlainMetric:
+            point = event.payload
+            agent = point.agent
+            try:
+                keep_step, keep_value = appenders[point.name if agent is None else (point.name, agent)]
+            except KeyError:
+                unknown += 1
+                _sort(scan, number, lines[number])
+                continue
+            keep_step(point.step)
+            keep_value(point.value)
+        else:
+            keep_move(number)
+    steps = len(scan.steps) - steps_before
+    if steps:
+        scan.counts["step"] += steps
+    if len(plain) > steps + unknown:
+        scan.counts["metric"] += len(plain) - steps - unknown
+
+
+class _Appenders(dict[Any, tuple[Any, Any]]):
     """How to add a point to a series that is known, by ``name`` or ``(name, agent)``; KeyError for others."""
 
     def __init__(self, series: Mapping[tuple[str, str | None], Series]) -> None:
         self._series = series
 
-    def __missing__(self, key: Any) -> tuple[Any, Any, Any]:
+    def __missing__(self, key: Any) -> tuple[Any, Any]:
         found = self._series[key if type(key) is tuple else (key, None)]
-        self[key] = found.steps.append, found.values.append, found.lines.append
+        self[key] = found.steps.append, found.values.append
         return self[key]
 
 
@@ -132,7 +148,7 @@ def fold(scan: Scan, number: int, reading: Reading) -> None:
         case Step():
             scan.steps.append(number)
         case Heartbeat():
-            scan.last_heartbeat = number
+            scan.heartbeats.append(number)
         case Episode(payload=result):
             scan.episodes.append(_episode_row(number, result.model_dump()))
         case Violation():
@@ -175,7 +191,7 @@ def _sort_plain(scan: Scan, number: int, record: dict[str, Any]) -> bool:
     if kind == "step" and _is_sound_step(payload or record):
         scan.steps.append(number)
     elif kind == "heartbeat":
-        scan.last_heartbeat = number
+        scan.heartbeats.append(number)
     elif kind == "metric" and payload and not canon.metric(payload):
         key = payload["name"], payload.get("agent")
         _add_point(scan, number, key, payload["step"], payload["value"], payload.get("unit"))
@@ -210,10 +226,9 @@ def _add_point(
 ) -> None:
     series = scan.series.get(key)
     if series is None:
-        series = scan.series[key] = Series(*key, unit)
+        series = scan.series[key] = Series(*key, number, unit)
     series.steps.append(step)
     series.values.append(value)
-    series.lines.append(number)
 
 
 def _episode_row(number: int, fields: Mapping[str, Any]) -> EpisodeRow:

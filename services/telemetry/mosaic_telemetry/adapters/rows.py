@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 import sys
 from array import array
 from collections.abc import Sequence
@@ -209,11 +210,7 @@ def seal_record_of(row: Any) -> SealRecord:
 
 
 def _little_endian(numbers: Sequence[float]) -> bytes:
-    packed = numbers if isinstance(numbers, array) else array("d", numbers)
-    if sys.byteorder == "big":
-        packed = array("d", packed)
-        packed.byteswap()
-    return packed.tobytes()
+    return struct.pack(f"<{len(numbers)}d", *numbers)
 
 
 def _nullable(number: float) -> float | None:

@@ -70,7 +70,8 @@ class Series:
         for number, level in enumerate(LEVELS):
             changed, open_buckets[number] = _roll_up(level, self.count, open_buckets[number], pieces)
             rollups += changed
-        first_step = steps[0] if not self.count else min(self.first_step, min(steps))
+        buckets = [bucket for _, bucket in pieces]
+        first_step = steps[0] if not self.count else min(self.first_step, *(bucket.step_first for bucket in buckets))
         # A frame that comes late does not make an old value the newest.
         is_newest = not self.count or steps[-1] >= self.last_step
         extended = replace(
@@ -79,8 +80,8 @@ class Series:
             first_step=first_step,
             last_step=steps[-1] if is_newest else self.last_step,
             last_value=values[-1] if is_newest else self.last_value,
-            lowest=_lowest(self.lowest, steps, values),
-            highest=_highest(self.highest, steps, values),
+            lowest=_lowest(self.lowest, buckets, steps, values),
+            highest=_highest(self.highest, buckets, steps, values),
             open_buckets=tuple(open_buckets),
         )
         return extended, rollups
@@ -116,24 +117,19 @@ def _roll_up(
     return touched, None if is_full else current
 
 
-def _lowest(known: Extreme | None, steps: Sequence[float], values: Sequence[float]) -> Extreme | None:
-    candidate = min(_numbers(values), default=None)
+def _lowest(
+    known: Extreme | None, buckets: Sequence[Bucket], steps: Sequence[float], values: Sequence[float]
+) -> Extreme | None:
+    candidate = min((bucket.minimum for bucket in buckets if bucket.numbers), default=None)
     if candidate is None or (known is not None and known.value <= candidate):
         return known
-    return Extreme(candidate, steps[_index_of(values, candidate)])
+    return Extreme(candidate, steps[values.index(candidate)])
 
 
-def _highest(known: Extreme | None, steps: Sequence[float], values: Sequence[float]) -> Extreme | None:
-    candidate = max(_numbers(values), default=None)
+def _highest(
+    known: Extreme | None, buckets: Sequence[Bucket], steps: Sequence[float], values: Sequence[float]
+) -> Extreme | None:
+    candidate = max((bucket.maximum for bucket in buckets if bucket.numbers), default=None)
     if candidate is None or (known is not None and known.value >= candidate):
         return known
-    return Extreme(candidate, steps[_index_of(values, candidate)])
-
-
-def _numbers(values: Sequence[float]) -> Sequence[float]:
-    total = sum(values)
-    return values if total == total else [value for value in values if value == value]
-
-
-def _index_of(values: Sequence[float], wanted: float) -> int:
-    return next(index for index, value in enumerate(values) if value == wanted)
+    return Extreme(candidate, steps[values.index(candidate)])

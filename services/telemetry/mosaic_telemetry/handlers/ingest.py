@@ -140,7 +140,7 @@ def _add_series(writer: EventWriter, stream: StreamId, pieces: Sequence[_Piece])
                 blocks[key].values.extend(points.values)
                 continue
             series = known.get(key) or Series(stream, key, points.unit or "")
-            first_seq = piece.frame.first_seq + points.lines[0]
+            first_seq = piece.frame.first_seq + points.first_line
             blocks[key] = PointBlock(series, first_seq, points.steps, points.values)
     for block in blocks.values():
         series, rollups = block.series.extend(block.steps, block.values)

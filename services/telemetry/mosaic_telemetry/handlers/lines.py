@@ -81,11 +81,10 @@ def follow_lines(
 def kinds_of(lines: list[bytes], scan: Scan | None = None) -> list[str]:
     """Return what each of *lines* is, by the names `Scan.counts` uses."""
     scan = scan or scan_lines(lines)
-    # Of heartbeats a scan keeps only the last; whatever is nothing else is one.
-    kinds = ["heartbeat"] * len(lines)
-    for series in scan.series.values():
-        for number in series.lines:
-            kinds[number] = "metric"
+    # A scan keeps the points of metrics, not their lines; whatever is nothing else is one.
+    kinds = ["metric"] * len(lines)
+    for number in scan.heartbeats:
+        kinds[number] = "heartbeat"
     for row in scan.episodes:
         kinds[row.line] = "episode"
     for number in scan.steps:
