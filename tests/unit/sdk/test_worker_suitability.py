@@ -87,6 +87,14 @@ def test_an_environment_that_nobody_of_the_worker_can_train_on_is_said_to_be_so(
     assert "ppo trains one agent, simple_spread_v3 has 3 agents; no algorithm of this worker can" == fault
 
 
+def test_an_environment_that_the_worker_names_itself_is_taken_whatever_the_catalog_says() -> None:
+    schema = _schema({"dqn": DISCRETE | {"environments": ["CarRacing-v3"]}, "c51": DISCRETE})
+
+    assert pair_fault(schema, {"algo": "dqn", "env_id": "CarRacing-v3"}) is None
+    fault = "c51 takes discrete actions, CarRacing-v3 has continuous ones; it can be trained by dqn"
+    assert fault == pair_fault(schema, {"algo": "c51", "env_id": "CarRacing-v3"})
+
+
 def test_settings_that_are_left_out_count_with_their_defaults() -> None:
     schema = _schema({"ppo": DISCRETE, "sac": CONTINUOUS}, default_env="Pendulum-v1")
 

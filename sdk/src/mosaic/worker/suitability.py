@@ -1,7 +1,9 @@
 """Which algorithm of a worker can train on which environment, from what the worker publishes.
 
 The schema of a worker may carry ``x-algorithms``: for each algorithm the ``action_spaces`` it can act in, and
-the ``min_agents`` and ``max_agents`` it trains together. What an entry leaves out forbids nothing.
+the ``min_agents`` and ``max_agents`` it trains together. ``environments`` names those it can train on
+although their catalog entry says otherwise, such as a game whose actions the library makes discrete. What an
+entry leaves out forbids nothing.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ def pair_fault(schema: Mapping[str, Any], config: Mapping[str, Any]) -> str | No
 
 
 def _why_not(algo: str, facts: Mapping[str, Any], environment: Environment) -> str | None:
+    if environment.env_id in (facts.get("environments") or ()):
+        return None
     spaces = facts.get("action_spaces") or ()
     least, most = facts.get("min_agents"), facts.get("max_agents")
     has = f"{environment.env_id} has {environment.agents} agent{'s' if environment.agents > 1 else ''}"
