@@ -78,7 +78,8 @@ def test_a_stop_leaves_a_checkpoint_from_which_the_run_goes_on(rllib: InstalledW
     _wait_for(process, '"loss/policy"')
     time.sleep(1)
 
-    process.send_signal(signal.SIGTERM)
+    # As the agent does it: Ray's own processes hear it too.
+    os.killpg(process.pid, signal.SIGTERM)
     asked = time.monotonic()
     stopped = rllib.finish(process, "stopped")
     took_s = time.monotonic() - asked

@@ -14,6 +14,13 @@ from tests.workers.rllib.conftest import changed_networks
 pytestmark = pytest.mark.slow
 
 SMALL_BATCHES = {"train_batch_size_per_learner": 200, "minibatch_size": 100, "num_epochs": 2}
+#: Iterations as short as can be, else the first checkpoint would be the last.
+ASYNCHRONOUS = {
+    "total_steps": 3_000,
+    "checkpoint_every": 500,
+    "keep_checkpoints": 100,
+    "algo_params": {"min_time_s_per_iteration": 0},
+}
 TOGETHER = {"algo": "ppo", "env_id": "mpe/simple_spread_v3", "total_steps": 400, "checkpoint_every": 200}
 
 
@@ -40,8 +47,9 @@ TOGETHER = {"algo": "ppo", "env_id": "mpe/simple_spread_v3", "total_steps": 400,
             {
                 "algo": "sac",
                 "env_id": "Pendulum-v1",
-                "total_steps": 300,
-                "checkpoint_every": 100,
+                # Its episodes take 200 steps, and a checkpoint begins new ones.
+                "total_steps": 500,
+                "checkpoint_every": 250,
                 "algo_params": {
                     "num_steps_sampled_before_learning_starts": 100,
                     "train_batch_size_per_learner": 32,
@@ -50,8 +58,8 @@ TOGETHER = {"algo": "ppo", "env_id": "mpe/simple_spread_v3", "total_steps": 400,
             },
             {"loss/actor", "loss/critic", "loss/entropy"},
         ),
-        ({"algo": "impala", "total_steps": 2_000, "checkpoint_every": 500}, {"loss/policy", "loss/value", "entropy"}),
-        ({"algo": "appo", "total_steps": 2_000, "checkpoint_every": 500}, {"loss/policy", "loss/value", "entropy"}),
+        ({"algo": "impala", **ASYNCHRONOUS}, {"loss/policy", "loss/value", "entropy"}),
+        ({"algo": "appo", **ASYNCHRONOUS}, {"loss/policy", "loss/value", "entropy"}),
     ],
     ids=lambda value: value["algo"] if isinstance(value, dict) else "",
 )

@@ -98,6 +98,14 @@ def mismatch(ours: Progress, theirs: Progress) -> list[str]:
     ]
 
 
+def shown(path: Path, run_dir: Path) -> str:
+    """Return *path* relative to the run directory where it lies inside."""
+    try:
+        return str(path.resolve().relative_to(run_dir.resolve()))
+    except ValueError:
+        return str(path)
+
+
 def _member(content: bytes) -> tuple[tarfile.TarInfo, io.BytesIO]:
     entry = tarfile.TarInfo(_PROGRESS)
     entry.size = len(content)

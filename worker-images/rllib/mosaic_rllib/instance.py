@@ -9,15 +9,20 @@ import secrets
 import shutil
 import signal
 import tempfile
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from mosaic_rllib.interruption import Wishes
 from mosaic_rllib.plan import Plan
+from mosaic_rllib.processes import processes_of
 
 #: Memory for what the processes of the run hand to each other; taken only as far as it is used.
 _OBJECT_STORE_BYTES = 400 * 1024**2
 _PREFIX = "mosaic-ray-"
+#: How long Ray may take to end by itself, and then to notice that its processes were killed.
+_FAREWELL_S = 1.0
 
 
 def prepare_environment() -> None:
@@ -43,10 +48,14 @@ def prepare_environment() -> None:
 
 
 @contextlib.contextmanager
-def ray_instance(plan: Plan) -> Iterator[None]:
+def ray_instance(plan: Plan, wishes: Wishes) -> Iterator[None]:
     """Run Ray for *plan*, without dashboard and reachable only from here; end all of it whatever happens.
 
     Its processes die with this one, also when it is killed.
+
+    Raises:
+        GivenUp: while it was starting, somebody wished it to stop.
+
     """
     import ray
 
@@ -54,23 +63,35 @@ def ray_instance(plan: Plan) -> Iterator[None]:
     directory = _own_directory()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        ray.init(
-            address="local",
-            num_cpus=plan.ray_cpus,
-            include_dashboard=False,
-            log_to_driver=False,
-            configure_logging=False,
-            object_store_memory=_OBJECT_STORE_BYTES,
-            _temp_dir=str(directory),
-            _node_ip_address="127.0.0.1",
-        )
+        with wishes.nothing_to_lose():
+            ray.init(
+                address="local",
+                num_cpus=plan.ray_cpus,
+                include_dashboard=False,
+                log_to_driver=False,
+                configure_logging=False,
+                object_store_memory=_OBJECT_STORE_BYTES,
+                _temp_dir=str(directory),
+                _node_ip_address="127.0.0.1",
+            )
         # Ray takes SIGTERM for itself and would exit; the run wants to leave a checkpoint first.
         for number, handler in handlers.items():
             signal.signal(number, handler)
         yield
     finally:
-        ray.shutdown()
+        _end(ray.shutdown, directory)
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _end(shutdown: Callable[[], None], directory: Path) -> None:
+    """Let Ray say goodbye, but not for long: it waits for each of its processes in turn."""
+    processes = processes_of(directory)
+    farewell = threading.Thread(target=shutdown, name="ray-farewell", daemon=True)
+    farewell.start()
+    farewell.join(_FAREWELL_S)
+    for process in processes:
+        process.kill()
+    farewell.join(_FAREWELL_S)
 
 
 def _own_directory() -> Path:

@@ -1,20 +1,66 @@
-"""Work that can be given up: it runs beside the main thread, which stays free to hear signals."""
+"""Wishes of others and work that can be given up: it runs beside the main thread, which stays free to hear signals."""
 
 from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+#: How long an iteration under way may go on after the wish to stop; the grace of a run is several times that.
+_PATIENCE_S = 2.0
 #: How often it is looked whether the time is up; the end of the work is noticed at once.
 _LOOK_S = 0.1
 #: How long work that was given up may take to come to its end.
-_FAREWELL_S = 1.0
+_FAREWELL_S = 0.5
 
 
 class GivenUp(BaseException):
     """The work took too long; not an Exception, so that no library swallows it."""
+
+
+class Wishes:
+    """What was asked of the run from outside, by signals."""
+
+    def __init__(self) -> None:
+        self.stop = False
+        self.paused = False
+        self._give_up_at = float("inf")
+        self._nothing_to_lose = False
+
+    def ask_to_stop(self) -> None:
+        """Note the wish, or act on it where nothing would be lost.
+
+        Raises:
+            GivenUp: there is `nothing_to_lose`.
+
+        """
+        self.stop = True
+        self._give_up_at = min(self._give_up_at, time.monotonic() + _PATIENCE_S)
+        if self._nothing_to_lose:
+            raise GivenUp
+
+    def is_time_up(self) -> bool:
+        """Tell whether work under way has to be given up."""
+        return time.monotonic() > self._give_up_at
+
+    @contextmanager
+    def nothing_to_lose(self) -> Iterator[None]:
+        """Let a wish to stop end what is done within at once.
+
+        Raises:
+            GivenUp: the wish is there, or comes meanwhile.
+
+        """
+        if self.stop:
+            raise GivenUp
+        self._nothing_to_lose = True
+        try:
+            yield
+        finally:
+            self._nothing_to_lose = False
 
 
 def run_until(work: Callable[[], Any], is_time_up: Callable[[], bool], release: Callable[[], None]) -> Any:
