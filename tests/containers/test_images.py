@@ -67,4 +67,6 @@ def test_what_the_image_says_of_its_worker_is_what_the_agent_announces(fleet: Mo
 
     announced = fleet.mosaic.worker("reference")
 
-    assert (said["name"], said["version"]) == (announced.name, announced.version)
+    assert said["worker"] == announced.name
+    assert said["metadata"] == json.loads(announced.metadata_json)
+    assert said["capabilities"] == json.loads(announced.capabilities_json)
