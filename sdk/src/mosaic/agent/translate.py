@@ -35,8 +35,8 @@ _LANDMARKS = {
     "checkpoint_saved": "checkpoint_saved",
 }
 _LANDMARK_BYTES = tuple(f'"{kind}"'.encode() for kind in _LANDMARKS)
-#: Every landmark ends so, and hardly any metric line does.
-_COMMON_END = b'ed"'
+#: Every landmark ends so, and hardly any metric line does. For so short a text a pattern is faster than ``in``.
+_COMMON_END = re.compile(b'ed"')
 _LANDMARK_PATTERN = re.compile(b"|".join(_LANDMARK_BYTES))
 _STEP_PATTERN = re.compile(rb'"(?:event|type|event_type)"\s*:\s*"step"', re.IGNORECASE)
 
@@ -51,8 +51,8 @@ class Landmark:
 
 def landmarks(block: bytes) -> list[Landmark]:
     """Return the lifecycle lines and saved checkpoints in *block*, in order. Never raises."""
-    # Plain searches are ten times faster than one pattern, and one of them answers for most blocks.
-    if _COMMON_END not in block or not any(mark in block for mark in _LANDMARK_BYTES):
+    # Plain searches are ten times faster than one pattern for all, and one of them answers for most blocks.
+    if not _COMMON_END.search(block) or not any(mark in block for mark in _LANDMARK_BYTES):
         return []
     lines = (line for line in block.split(b"\n") if _LANDMARK_PATTERN.search(line))
     return [found for found in map(_read_landmark, lines) if found is not None]
