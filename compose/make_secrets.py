@@ -1,0 +1,96 @@
+"""Make the passwords of a stack: one folder for each part, with nothing in it that the part does not need.
+
+    python make_secrets.py FOLDER           # make what is missing; a complete set is left as it is
+    python make_secrets.py FOLDER --given   # make nothing: refuse a set that is incomplete or weak
+
+It needs only Python, so that it also runs on a host that keeps the secrets of a production stack.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import secrets
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+SERVICES = ("registry", "scheduler", "telemetry")
+#: Everybody in the container may read them: who gets which folder is decided by what is mounted.
+_MODE = 0o444
+_WEAKEST = 16
+_PASSWORD = re.compile(r"(?:://[^:/@]*:|default_pass = |requirepass |^)(?P<password>[^@\s]+)")
+
+
+def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(24)) -> dict[str, str]:
+    """Return every file of a set by its path; each *password* is used for one account."""
+    databases = {service: password() for service in SERVICES}
+    broker_password, redis_password = password(), password()
+    broker_url = f"amqp://mosaic:{broker_password}@rabbitmq:5672/"
+    urls = {service: f"postgresql://{service}:{own}@postgres/{service}" for service, own in databases.items()}
+    return {
+        "postgres/password": password(),
+        "postgres/databases.sql": "".join(_database(service, own) for service, own in databases.items()),
+        "rabbitmq/credentials.conf": f"default_user = mosaic\ndefault_pass = {broker_password}\n",
+        "redis/redis.conf": f"requirepass {redis_password}\n",
+        **{f"{service}/database-url": url for service, url in urls.items()},
+        **{f"{reader}/broker-url": broker_url for reader in ("scheduler", "telemetry", "agent")},
+        "telemetry/redis-url": f"redis://:{redis_password}@redis:6379/0",
+    }
+
+
+def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the set in *folder*: files that are missing and passwords that can be guessed."""
+    faults = []
+    for name in wanted:
+        path = folder / name
+        if not path.is_file():
+            faults.append(f"{path} is missing")
+        elif any(len(found) < _WEAKEST for found in passwords_in(path.read_text(encoding="utf-8"), name)):
+            faults.append(f"{path} has a password of fewer than {_WEAKEST} characters")
+    return faults
+
+
+def passwords_in(text: str, name: str) -> list[str]:
+    """Return the passwords in the file called *name* that holds *text*."""
+    if name.endswith(".sql"):
+        return re.findall(r"PASSWORD '([^']*)'", text)
+    return [match["password"] for line in text.splitlines() if (match := _PASSWORD.search(line))][-1:]
+
+
+def make(folder: Path, *, given: bool) -> list[str]:
+    """Make the set in *folder* unless it is *given* or there already; return what is wrong with it."""
+    wanted = secret_files()
+    there = [name for name in wanted if (folder / name).exists()]
+    if not there and not given:
+        for name, text in wanted.items():
+            _write(folder / name, text)
+    return faults_of(folder, wanted)
+
+
+def main() -> int:
+    """Do what the command line says; 1 when the set cannot be used."""
+    parser = argparse.ArgumentParser(description="Make the passwords of a stack.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--given", action="store_true", help="make nothing, only check")
+    asked = parser.parse_args()
+    faults = make(asked.folder, given=asked.given)
+    for fault in faults:
+        sys.stderr.write(f"{fault}\n")
+    if faults:
+        sys.stderr.write("a part of a set is never made: complete it, or remove all of it\n")
+    return 1 if faults else 0
+
+
+def _database(service: str, password: str) -> str:
+    return f"CREATE ROLE {service} LOGIN PASSWORD '{password}';\nCREATE DATABASE {service} OWNER {service};\n"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(_MODE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
