@@ -10,8 +10,7 @@ from mosaic.cli.options import read_pairs, read_seeds, read_span, read_values
 from mosaic.cli.plot import Line, plot
 from mosaic.cli.submit import read_submission
 from mosaic.client import Resources
-from mosaic.client.endpoints import Endpoints
-from mosaic.errors import BadInput, ServiceUnavailable
+from mosaic.errors import BadInput
 
 
 @pytest.mark.parametrize(
@@ -91,20 +90,3 @@ def test_a_curve_is_drawn_with_its_extremes_on_the_axes() -> None:
 @pytest.mark.parametrize("ys", [[], [float("nan")], [5.0], [5.0, 5.0]])
 def test_odd_curves_do_not_break_the_drawing(ys: list[float]) -> None:
     assert plot([Line("a", list(range(len(ys))), ys)])
-
-
-def test_endpoints_come_from_the_environment_or_the_state_directory(tmp_path: Path) -> None:
-    named = {
-        "MOSAIC_ENDPOINT_REGISTRY": "r:1",
-        "MOSAIC_ENDPOINT_SCHEDULER": "s:2",
-        "MOSAIC_ENDPOINT_TELEMETRY": "t:3",
-    }
-    written = Endpoints("a:1", "b:2", "c:3")
-    written.write(tmp_path)
-
-    assert Endpoints("r:1", "s:2", "t:3") == Endpoints.find(named, tmp_path)
-    assert written == Endpoints.find({}, tmp_path)
-    with pytest.raises(BadInput, match="MOSAIC_ENDPOINT_TELEMETRY is not set"):
-        Endpoints.find({key: value for key, value in named.items() if "TELEMETRY" not in key}, tmp_path)
-    with pytest.raises(ServiceUnavailable, match="mosaic up"):
-        Endpoints.find({}, tmp_path / "elsewhere")

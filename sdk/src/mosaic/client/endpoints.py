@@ -1,10 +1,11 @@
-"""Where the services are: named by the environment, or found in the state directory of ``mosaic up``."""
+"""Where the services are: named by the environment, in the state directory of ``mosaic up``, or on this host."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import socket
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,6 +17,20 @@ _VARIABLES = {
     "telemetry": "MOSAIC_ENDPOINT_TELEMETRY",
 }
 
+#: Where ``docker compose up`` publishes them.
+_PUBLISHED = {"registry": "127.0.0.1:50051", "scheduler": "127.0.0.1:50052", "telemetry": "127.0.0.1:50053"}
+_LISTEN_TIMEOUT_S = 1.0
+
+
+def listens(address: str) -> bool:
+    """Tell whether somebody accepts connections at *address*, a ``host:port``."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_LISTEN_TIMEOUT_S).close()
+    except OSError:
+        return False
+    return True
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
@@ -26,12 +41,12 @@ class Endpoints:
     telemetry: str
 
     @classmethod
-    def find(cls, env: Mapping[str, str], home: Path) -> Endpoints:
-        """Return the endpoints that *env* names, else those of the platform running in *home*.
+    def find(cls, env: Mapping[str, str], home: Path, *, listens: Callable[[str], bool] = listens) -> Endpoints:
+        """Return the endpoints that *env* names, else those of the platform running in *home* or on this host.
 
         Raises:
             BadInput: *env* names some services but not all.
-            ServiceUnavailable: neither says where the platform is.
+            ServiceUnavailable: no platform is found.
         """
         named = {service: env[variable] for service, variable in _VARIABLES.items() if env.get(variable)}
         if len(named) == len(_VARIABLES):
@@ -39,7 +54,12 @@ class Endpoints:
         if named:
             missing = [variable for service, variable in _VARIABLES.items() if service not in named]
             raise BadInput("environment", [f"{variable} is not set, but others are" for variable in missing])
-        return cls.read(home)
+        try:
+            return cls.read(home)
+        except ServiceUnavailable:
+            if all(listens(address) for address in _PUBLISHED.values()):
+                return cls(**_PUBLISHED)
+            raise
 
     @classmethod
     def read(cls, home: Path) -> Endpoints:
