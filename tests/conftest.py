@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 
+import hypothesis
 import pytest
+import structlog
 
 from tests.servers.fixtures import (
     _module_impatient_rabbitmq,
     _module_postgres,
     _module_rabbitmq,
     _module_redis,
+    database_template,
     impatient_rabbitmq_server,
+    migrated_url,
     postgres_server,
     postgres_url,
     rabbitmq_server,
@@ -26,7 +30,9 @@ __all__ = [
     "_module_postgres",
     "_module_rabbitmq",
     "_module_redis",
+    "database_template",
     "impatient_rabbitmq_server",
+    "migrated_url",
     "postgres_server",
     "postgres_url",
     "rabbitmq_server",
@@ -37,6 +43,15 @@ __all__ = [
 ]
 
 _NEEDS_A_SERVER = frozenset(name for name in __all__ if not name.startswith("_"))
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("house", deadline=None, max_examples=60)
+hypothesis.settings.load_profile("house")
+
+# The renderer structlog starts with draws every local variable of every frame: seconds and gigabytes for one traceback.
+structlog.configure(
+    processors=[structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)]
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -19,31 +18,23 @@ from mosaic_registry.ports import Catalog
 from tests.announcements import NOON, a_gpu, a_host, a_member, a_worker, seconds
 from tests.fakes.catalog import InMemoryCatalog
 
-STORES = ["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.integration)]
+MIGRATIONS = "mosaic_registry.adapters.migrations"
+STORES = ["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.integration)]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.integration)])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    url = (
-        request.getfixturevalue("postgres_url")
-        if request.param == "postgres"
-        else f"sqlite:///{tmp_path / 'registry.db'}"
-    )
-    opened = open_engine(url)
-    migrate(opened, "mosaic_registry.adapters.migrations")
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+def engine(request: pytest.FixtureRequest, migrated_url: Callable[[str, str], str]) -> Iterator[Engine]:
+    opened = open_engine(migrated_url(request.param, MIGRATIONS))
     yield opened
     opened.dispose()
 
 
 @pytest.fixture(params=STORES)
-def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]:
+def catalog(request: pytest.FixtureRequest, migrated_url: Callable[[str, str], str]) -> Iterator[Catalog]:
     if request.param == "memory":
         yield InMemoryCatalog()
         return
-    postgres = request.param == "postgres"
-    url = request.getfixturevalue("postgres_url") if postgres else f"sqlite:///{tmp_path / 'registry.db'}"
-    opened = open_engine(url)
-    migrate(opened, "mosaic_registry.adapters.migrations")
+    opened = open_engine(migrated_url(request.param, MIGRATIONS))
     yield SqlCatalog(opened)
     opened.dispose()
 
@@ -166,4 +157,4 @@ def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> No
 
 
 def test_migrating_twice_is_harmless(engine: Engine) -> None:
-    migrate(engine, "mosaic_registry.adapters.migrations")
+    migrate(engine, MIGRATIONS)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -29,9 +28,8 @@ START = Position(0, 0)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EventStore]:
-    is_sqlite = request.param == "sqlite"
-    engine = open_engine(f"sqlite:///{tmp_path}/e.db" if is_sqlite else request.getfixturevalue("postgres_url"))
+def store(request: pytest.FixtureRequest, migrated_url: Callable[[str, str], str]) -> Iterator[EventStore]:
+    engine = open_engine(migrated_url(request.param, "mosaic_telemetry.adapters.migrations"))
     yield SqlEvents(engine)
     engine.dispose()
 

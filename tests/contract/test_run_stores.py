@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
 
-from mosaic.hosting.database import migrate, open_engine
+from mosaic.hosting.database import open_engine
 from mosaic.ids import AgentId, GpuId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
@@ -22,10 +21,8 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunStore]:
-    in_a_file = request.param == "sqlite"
-    engine = open_engine(f"sqlite:///{tmp_path}/runs.db" if in_a_file else request.getfixturevalue("postgres_url"))
-    migrate(engine, "mosaic_scheduler.adapters.migrations")
+def store(request: pytest.FixtureRequest, migrated_url: Callable[[str, str], str]) -> Iterator[RunStore]:
+    engine = open_engine(migrated_url(request.param, "mosaic_scheduler.adapters.migrations"))
     yield SqlRuns(engine)
     engine.dispose()
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import hashlib
-import shutil
-import tempfile
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,7 +10,7 @@ from typing import Any
 
 from mosaic.errors import BrokerUnavailable, ServiceUnavailable
 from mosaic.events.sealed import RunSealed
-from mosaic.hosting.database import migrate, open_engine
+from mosaic.hosting.database import open_engine
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, RunSpec
@@ -25,6 +21,7 @@ from mosaic_scheduler.handlers.claims import Claimed, Held, Report
 from mosaic_scheduler.handlers.rounds import Rounds, RoundSettings
 from mosaic_scheduler.handlers.submit import Request
 from mosaic_scheduler.ports import FleetView, WorkerFacts
+from tests.fakes.databases import migrated_file
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -107,24 +104,12 @@ def a_fleet(*, cpus: float = 4, gpus: int = 0, slots: int = 8, token: str = "ses
     )
 
 
-@functools.cache
-def _empty_database() -> Path:
-    """Make the tables once: migrating takes longer than most tests."""
-    path = Path(tempfile.mkdtemp(prefix="mosaic-desk-")) / "runs.db"
-    atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
-    engine = open_engine(f"sqlite:///{path}")
-    migrate(engine, "mosaic_scheduler.adapters.migrations")
-    # Closing the last connection folds the journal in, so that one file is everything.
-    engine.dispose()
-    return path
-
-
 class Desk:
     """A scheduler over SQLite without threads: the test says what happens and when."""
 
     def __init__(self, folder: Path, view: FleetView | None = None) -> None:
-        shutil.copy(_empty_database(), folder / "runs.db")
-        self.engine = engine = open_engine(f"sqlite:///{folder}/runs.db")
+        url = migrated_file("mosaic_scheduler.adapters.migrations", folder / "runs.db")
+        self.engine = engine = open_engine(url)
         self.now = START
         self.store = SqlRuns(engine)
         self.fleet = FakeFleet(view or a_fleet())

@@ -10,8 +10,12 @@ imports) are loaded by the fixtures that need them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -48,6 +52,39 @@ def postgres_url(shared_servers: ServerSet) -> Iterator[str]:
 
     with fresh_database(shared_servers.postgres) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def database_template(shared_servers: ServerSet) -> Iterator[Callable[[str], str]]:
+    """How to get the name of the PostgreSQL database that has the tables of some migrations; each is made once."""
+    from tests.fakes.databases import migrate_once
+    from tests.servers.fresh import fresh_database
+
+    @functools.cache
+    def template(migrations: str) -> str:
+        url = kept.enter_context(fresh_database(shared_servers.postgres))
+        migrate_once(url, migrations)
+        return urlsplit(url).path.removeprefix("/")
+
+    with ExitStack() as kept:
+        yield template
+
+
+@pytest.fixture
+def migrated_url(
+    shared_servers: ServerSet, database_template: Callable[[str], str], tmp_path: Path
+) -> Iterator[Callable[[str, str], str]]:
+    """How to get an empty database of the test's own by its kind (``sqlite``, ``postgresql``) and its migrations."""
+    from tests.fakes.databases import migrated_file
+    from tests.servers.fresh import fresh_database
+
+    def migrated(kind: str, migrations: str) -> str:
+        if kind == "sqlite":
+            return migrated_file(migrations, tmp_path / f"{migrations}.db")
+        return own.enter_context(fresh_database(shared_servers.postgres, database_template(migrations)))
+
+    with ExitStack() as own:
+        yield migrated
 
 
 @pytest.fixture

@@ -32,10 +32,10 @@ def fresh_vhost(server: Server) -> Iterator[str]:
 
 
 @contextmanager
-def fresh_database(server: Server) -> Iterator[str]:
-    """Yield the address of an empty database; it is dropped afterwards, whoever is still connected."""
+def fresh_database(server: Server, template: str = "template1") -> Iterator[str]:
+    """Yield the address of a copy of *template*, empty by default; it is dropped afterwards, whoever is connected."""
     name = f"t_{uuid4().hex[:12]}"
-    _administer(server, f"CREATE DATABASE {name}")
+    _administer(server, f"CREATE DATABASE {name} TEMPLATE {template}")
     try:
         yield urlsplit(server.url)._replace(path=f"/{name}").geturl()
     finally:

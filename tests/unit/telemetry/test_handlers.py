@@ -20,6 +20,7 @@ from mosaic_telemetry.handlers.ingest import IngestReport, ingest
 from mosaic_telemetry.handlers.lines import Lines, follow_lines, read_lines
 from mosaic_telemetry.handlers.logs import follow_logs, read_logs
 from mosaic_telemetry.ports import Position, StepRange
+from tests.fakes.databases import migrated_file
 from tests.fakes.telemetry import (
     NOON,
     RUN,
@@ -68,7 +69,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    engine = open_engine(f"sqlite:///{tmp_path}/events.db")
+    engine = open_engine(migrated_file("mosaic_telemetry.adapters.migrations", tmp_path / "events.db"))
     yield Desk(SqlEvents(engine))
     engine.dispose()
 

@@ -17,7 +17,7 @@ def configure_logs(
     if as_json is None:
         as_json = not stream.isatty()
     number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
-    renderer = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
+    renderer = structlog.processors.JSONRenderer() if as_json else _console_renderer()
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -43,6 +43,11 @@ def configure_logs(
     logging.getLogger("pika").setLevel(max(number, logging.ERROR))
     logging.getLogger("alembic").setLevel(max(number, logging.WARNING))
     structlog.contextvars.bind_contextvars(service=service)
+
+
+def _console_renderer() -> structlog.dev.ConsoleRenderer:
+    # The default draws the local variables of every frame: secrets among them, and seconds of work.
+    return structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
 
 
 def _keep(_logger: object, _name: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
