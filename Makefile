@@ -11,7 +11,15 @@ STAMP := $(VENV)/.installed
 PROJECTS := sdk services/registry services/scheduler services/telemetry services/embedded
 SOURCES := sdk/src services tests bench docs worker-images
 
-.PHONY: help setup check fmt lint type imports unit contract integration faults test test-workers test-containers demo lock proto docs bench clean
+VERSION := 0.1.0
+REVISION := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+DOCKERFILES := $(wildcard services/*/Dockerfile worker-images/*/Dockerfile compose/Dockerfile)
+# An image that holds wheels which the index does not have or which cost much to fetch; taken where it exists.
+WHEELS ?= $(shell docker image inspect --format local/wheels local/wheels 2>/dev/null || echo scratch)
+# One build at a time: two libraries at once need more memory and network than most machines have to spare.
+COMPOSE = COMPOSE_PARALLEL_LIMIT=1 DOCKER_BUILDKIT=1 MOSAIC_VERSION=$(VERSION) MOSAIC_REVISION=$(REVISION) WHEELS=$(WHEELS) docker compose
+
+.PHONY: help setup check fmt lint type imports unit contract integration faults test test-workers test-containers images image-lint image-locks image-labels sbom up down smoke demo lock proto docs bench clean
 
 help:  ## Print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -64,6 +72,36 @@ test-containers: $(STAMP)  ## Build the images and run the platform in container
 	@tests/containers/engine.sh
 	@$(MAKE) --no-print-directory images
 	@$(BIN)/pytest -q tests/containers; status=$$?; $(BIN)/python -m mosaic.testing.containers; exit $$status
+
+images:  ## Build every image and print the sizes; IMAGES="agent-rllib" builds one, TORCH_VARIANT=cuda builds for GPUs
+	@DOCKER_BUILDKIT=1 docker build --quiet --build-arg REVISION=$(REVISION) -f worker-images/base/Dockerfile -t mosaic-fleet/base:$(VERSION) . >/dev/null
+	@$(COMPOSE) --profile '*' build --quiet $(IMAGES)
+	@docker images --filter 'reference=mosaic-fleet/*:$(VERSION)' --format 'table {{.Repository}}:{{.Tag}}\t{{.Size}}'
+
+image-lint: $(STAMP)  ## Lint the Dockerfiles and parse the compose files
+	@$(BIN)/hadolint $(DOCKERFILES)
+	@$(BIN)/pytest -q tests/contract/test_images.py tests/contract/test_compose.py
+
+image-locks: $(STAMP)  ## Write the lock of every image: exact versions with hashes
+	@$(BIN)/python worker-images/base/lock.py
+
+image-labels: $(STAMP)  ## Write on every worker image who its worker is
+	@$(BIN)/python worker-images/base/labels.py
+
+sbom:  ## List what is in every image, as CycloneDX, in build/sbom
+	@mkdir -p build/sbom
+	@for image in $$(docker images --filter 'reference=mosaic-fleet/*:$(VERSION)' --format '{{.Repository}}'); do \
+	  $(PYTHON) worker-images/base/sbom.py $$image:$(VERSION) > build/sbom/$${image#*/}.cdx.json || exit 1; \
+	  echo "build/sbom/$${image#*/}.cdx.json"; done
+
+up:  ## Start the platform with docker compose; PROFILES="cleanrl rllib" adds libraries
+	@$(COMPOSE) $(addprefix --profile ,$(PROFILES)) up -d --build --wait
+
+down:  ## Stop what `make up` started and remove it with its data; KEEP=1 keeps the data
+	@$(COMPOSE) --profile '*' down --remove-orphans $(if $(KEEP),,--volumes)
+
+smoke: $(STAMP)  ## Send a run through the running stack and read its manifest
+	@$(BIN)/python compose/smoke.py
 
 demo: $(STAMP)  ## Train something and see it learn: services, a worker, a curve, a manifest
 	@$(BIN)/mosaic demo
