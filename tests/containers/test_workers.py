@@ -9,6 +9,7 @@ import pytest
 
 from mosaic.client import Resources
 from mosaic.testing import MosaicStack
+from mosaic.testing.containers.part import Part
 from tests.containers.brokers import on_every_rabbitmq, on_rabbitmq_4
 from tests.containers.drills import assert_undisturbed, train, until
 
@@ -72,11 +73,12 @@ def _seconds_to_announce(fleet: MosaicStack, worker: str) -> float:
     agent = fleet.describe_agent(worker, name=f"timed-{worker}")
     started = time.monotonic()
     fleet.start(agent)
-    until(lambda: agent.name in _alive(fleet), what=f"{agent.name} to be announced")
+    until(lambda: _is_announced(fleet, agent), what=f"{agent.name} to be announced")
     seconds = time.monotonic() - started
     fleet.remove(agent)
     return seconds
 
 
-def _alive(fleet: MosaicStack) -> set[str]:
-    return {agent.agent_id for agent in fleet.mosaic.fleet().agents if agent.alive}
+def _is_announced(fleet: MosaicStack, agent: Part) -> bool:
+    assert agent.is_running, agent.logs()
+    return agent.name in {known.agent_id for known in fleet.mosaic.fleet().agents if known.alive}
