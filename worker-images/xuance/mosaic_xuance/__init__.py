@@ -27,7 +27,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             *("single_agent", "multi_agent", "parameter_sharing", "independent", "centralized_critic"),
             *("value_decomposition", "training", "evaluation"),
         ),
-        env_families=("gymnasium", "classic_control", "box2d", "mujoco", "atari", "minigrid", "pettingzoo", "mpe"),
+        env_families=("classic_control", "box2d", "mujoco", "atari", "minigrid", "mpe"),
         action_spaces=("discrete", "continuous"),
         observation_spaces=("vector", "image"),
         max_agents=16,

@@ -26,8 +26,11 @@ RESERVED = frozenset(
         *("running_steps", "eval_interval", "test_episode", "log_dir", "model_dir", "clip_type"),
     }
 )
-#: Algorithms without anything to train, or that train from recorded data instead of an environment.
-_NOT_TRAINABLE = frozenset({"random", "td3bc"})
+#: Acts without learning.
+_RANDOM = "random"
+#: XuanCe's names for its plain loops, for one agent and for a team. Its others play games that are not installed
+#: here, learn from recorded data, or set several agents of XuanCe against each other.
+_RUNNERS = {False: "DRL", True: "MARL"}
 _LINE = re.compile(r"(\w+):[^#]*#\s*(.*\S)")
 
 
@@ -96,7 +99,7 @@ def _configs() -> Path:
 def _recipe(path: Path) -> Recipe | None:
     algo, *rest = path.relative_to(_configs()).with_suffix("").parts
     family = FAMILIES.get(rest[0])
-    if family is None or algo in _NOT_TRAINABLE:
+    if family is None or algo == _RANDOM or _read(path).get("runner") != _RUNNERS[family.is_multi_agent]:
         return None
     return Recipe(algo, family, rest[1] if len(rest) > 1 else None, path)
 

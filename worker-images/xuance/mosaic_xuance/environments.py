@@ -38,6 +38,9 @@ class Family:
         return env_id in self.members or bool(self.pattern and re.fullmatch(self.pattern, env_id))
 
 
+#: XuanCe always makes these with a few actions to choose from, where Gymnasium's default is real numbers.
+MADE_DISCRETE = frozenset({"CarRacing-v3"})
+
 FAMILIES: Mapping[str, Family] = {
     family.name: family
     for family in (

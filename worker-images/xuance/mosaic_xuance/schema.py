@@ -10,6 +10,7 @@ from typing import Any
 from mosaic.worker.environments import catalog
 from mosaic.worker.schema import config_schema
 from mosaic_xuance.catalog import Recipe, algorithms, help_texts, recipes
+from mosaic_xuance.environments import MADE_DISCRETE
 
 Schema = dict[str, Any]
 
@@ -59,7 +60,9 @@ def _abilities(algo: str) -> Schema:
     if all(recipe.family.is_multi_agent for recipe in own):
         return {"action_spaces": ["discrete", "continuous"], "min_agents": 2}
     served = [known for known in catalog() if any(recipe.serves(known.env_id) for recipe in own)]
-    return {"action_spaces": sorted({known.actions for known in served}), "max_agents": 1}
+    made_discrete = [known.env_id for known in served if known.env_id in MADE_DISCRETE]
+    spaces = {known.actions for known in served if known.env_id not in MADE_DISCRETE}
+    return {"action_spaces": sorted(spaces), "max_agents": 1, "environments": made_discrete}
 
 
 def _unknown_algo() -> Schema:
