@@ -12,13 +12,11 @@ from mosaic.worker import validate_config
 from mosaic_xuance.catalog import Recipe, find_recipe, recipes
 from mosaic_xuance.schema import build_schema
 
+#: The name under which `mosaic_xuance.library` lends XuanCe environments for a team in this process.
+TEAM_IN_PROCESS = "TeamInProcess"
 #: Stepping environments in the worker's process keeps a run within its lease, and its state within reach of
 #: a checkpoint.
-_IN_PROCESS = {
-    "SubprocVecEnv": "DummyVecEnv",
-    "SubprocVecEnv_Atari": "DummyVecEnv_Atari",
-    "SubprocVecMultiAgentEnv": "DummyVecMultiAgentEnv",
-}
+_IN_PROCESS = {"SubprocVecMultiAgentEnv": TEAM_IN_PROCESS}
 _LAUNCHER_IDS = frozenset({"worker_id", "agent_id"})
 
 

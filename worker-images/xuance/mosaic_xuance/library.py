@@ -11,11 +11,12 @@ from typing import Any
 
 import torch
 from xuance.common import get_arguments
-from xuance.environment import make_envs
+from xuance.environment import REGISTRY_VEC_ENV, make_envs
+from xuance.environment.vector_envs import DummyVecMultiAgentEnv
 from xuance.torch.agents import REGISTRY_Agents
 
 from mosaic.errors import BadInput
-from mosaic_xuance.config import XuanCeConfig
+from mosaic_xuance.config import TEAM_IN_PROCESS, XuanCeConfig
 
 #: Modules to import so that gymnasium knows the ids of a family.
 _REGISTERS = {"atari": "ale_py", "minigrid": "minigrid"}
@@ -38,6 +39,21 @@ class Settings(SimpleNamespace):
     def __setattr__(self, name: str, value: Any) -> None:
         """Keep *value*, but never None for ``huber_delta``."""
         super().__setattr__(name, 1.0 if name == "huber_delta" and value is None else value)
+
+
+class TeamInProcess(DummyVecMultiAgentEnv):  # type: ignore[misc]
+    """Steps the environments of a team one after the other, with what they would get in processes of their own.
+
+    MPE clips the actions it is given in place. In another process it clips a copy; here it would change what the
+    learner remembers to have drawn, and PPO would learn from probabilities of other actions.
+    """
+
+    def step_async(self, actions: Any) -> None:
+        """Take the next actions of all environments, and leave the caller's as they are."""
+        super().step_async([dict(by_agent) for by_agent in actions])
+
+
+REGISTRY_VEC_ENV[TEAM_IN_PROCESS] = TeamInProcess
 
 
 def use_threads_of_lease() -> None:
