@@ -85,7 +85,28 @@ def test_sigterm_leaves_a_checkpoint_from_which_the_run_goes_on(xuance: Installe
     assert (143, True) == (stopped.exit_code, bool(stopped.of("run_cancelled")))
     assert took_s < 10
     assert saved["step"] + 400 == resumed.of("run_completed")[0]["steps"]
-    assert saved["sha256"] == resumed.of("checkpoint_loaded")[-1]["sha256"]
+    assert [(saved["step"], saved["sha256"])] == [
+        (one["step"], one["sha256"]) for one in resumed.of("checkpoint_loaded")
+    ]
+
+
+def test_a_run_that_was_killed_goes_on_from_its_last_checkpoint(xuance: InstalledWorker) -> None:
+    config = {**PPO, "total_steps": 1_000_000, "keep_checkpoints": 1_000}
+    process = xuance.start("killed", config)
+    assert process.stdout is not None
+    line = next(line for line in process.stdout if '"checkpoint_saved"' in line)
+    process.kill()
+    killed = xuance.finish(process, "killed")
+
+    saved = json.loads(line)["payload"]
+    resumed = xuance.run(
+        "revived",
+        {**config, "total_steps": saved["step"] + 400, "eval_episodes": 0},
+        MOSAIC_RESUME_FROM=str(killed.run_dir / saved["checkpoint_path"]),
+    )
+
+    assert -signal.SIGKILL == killed.exit_code
+    assert saved["step"] + 400 == resumed.of("run_completed")[0]["steps"]
 
 
 def test_a_policy_is_evaluated_from_its_checkpoint(xuance: InstalledWorker, trained: WorkerRun) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
@@ -19,6 +19,9 @@ from mosaic.worker.interactive import serve
 from mosaic.worker.wandb_guard import WandbGuard, WandbSettings
 from mosaic_xuance.config import XuanCeConfig
 from mosaic_xuance.manifest import shown, write_manifest
+
+if TYPE_CHECKING:
+    from mosaic_xuance.checkpoints import About
 
 #: Rows and summary of the final evaluation, in the run directory.
 EVALUATION_FILE = "evaluation.json"
@@ -72,15 +75,18 @@ class XuanCeRuntime:
         """Hold before the next step, or go on; called from a signal handler."""
         self._paused = paused
 
-    def resume_from(self, checkpoint: Path) -> None:
-        """Go on from *checkpoint* when the run starts.
+    def resume_from(self, checkpoint: Path) -> dict[str, Any]:
+        """Go on from *checkpoint* when the run starts; return its step and its digest.
 
         Raises:
             BadInput: it cannot be read, or is of another environment or algorithm.
 
         """
-        self._check(checkpoint)
-        self._resume_from = checkpoint
+        from mosaic_xuance.checkpoints import digest
+
+        about = self._check(checkpoint)
+        self.seed, self._resume_from = about.seed, checkpoint
+        return {"step": about.step, "sha256": digest(checkpoint)}
 
     def run(self) -> dict[str, Any]:
         """Train to the end, or until asked to stop; evaluate; return a summary.
@@ -93,8 +99,7 @@ class XuanCeRuntime:
         """
         if self._dry_run:
             return self._show_plan()
-        if self.config.policy_path:
-            self.resume_from(Path(self.config.policy_path))
+        self._use_policy_of_config()
         try:
             self._prepare()
         except _StopAsked:
@@ -129,8 +134,7 @@ class XuanCeRuntime:
         """Answer commands on stdin with the policy at ``policy_path``, or of the checkpoint to resume from."""
         from mosaic_xuance.interactive import GreedyPolicy, PlayedAlone
 
-        if self.config.policy_path:
-            self.resume_from(Path(self.config.policy_path))
+        self._use_policy_of_config()
         self._prepare()
         policy = GreedyPolicy(self._agent)
         env = None if policy.is_team else PlayedAlone(self._settings)
@@ -227,7 +231,13 @@ class XuanCeRuntime:
         self.emitter.checkpoint_saved({"checkpoint_path": shown(path, self.run_dir), **facts})
         checkpoints.prune(self.checkpoint_dir, self.config.keep_checkpoints)
 
-    def _check(self, checkpoint: Path) -> None:
+    def _use_policy_of_config(self) -> None:
+        if self.config.policy_path:
+            checkpoint = Path(self.config.policy_path)
+            facts = self.resume_from(checkpoint)
+            self.emitter.checkpoint_loaded({"checkpoint_path": shown(checkpoint, self.run_dir), **facts})
+
+    def _check(self, checkpoint: Path) -> About:
         from mosaic_xuance.checkpoints import read_about
 
         theirs = read_about(checkpoint)
@@ -241,16 +251,14 @@ class XuanCeRuntime:
         ]
         if faults:
             raise BadInput(str(checkpoint), faults)
-        self.seed = theirs.seed
+        return theirs
 
     def _restore(self, checkpoint: Path) -> None:
-        from mosaic_xuance import checkpoints
+        from mosaic_xuance.checkpoints import restore
         from mosaic_xuance.telemetry import Tally
 
-        self._narrator.tally = Tally(**checkpoints.restore(checkpoint, self._agent))
+        self._narrator.tally = Tally(**restore(checkpoint, self._agent))
         self._saved_at = self.step
-        facts = {"step": self.step, "sha256": checkpoints.digest(checkpoint)}
-        self.emitter.checkpoint_loaded({"checkpoint_path": shown(checkpoint, self.run_dir), **facts})
 
     def _evaluate_at_the_end(self) -> dict[str, Any]:
         from mosaic_xuance.evaluation import evaluation_seeds
