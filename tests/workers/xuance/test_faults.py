@@ -11,6 +11,7 @@ import pytest
 
 from mosaic.worker import validate_config
 from mosaic.worker.probe import probe
+from mosaic.worker.suitability import pair_fault
 from tests.workers.conftest import InstalledWorker
 
 pytestmark = pytest.mark.slow
@@ -44,6 +45,7 @@ def schema(xuance: InstalledWorker) -> Any:
         ({"algo_params": {"double_q": True}}, "algo_params.double_q: is not a known field"),
         ({"total_step": 5}, "did you mean 'total_steps'?"),
         ({"algo": "dqn", "env_id": "Pendulum-v1", "algo_params": {}}, 'env_id: must be one of "Acrobot-v1"'),
+        ({"algo": "mappo", "env_id": "ALE/Pong-v5", "algo_params": {}}, 'env_id: must be one of "simple_spread_v3"'),
     ],
 )
 def test_a_setting_that_cannot_work_is_refused_at_submission(
@@ -53,6 +55,27 @@ def test_a_setting_that_cannot_work_is_refused_at_submission(
 
     assert 1 == len(faults)
     assert sentence in faults[0]
+
+
+@pytest.mark.parametrize(
+    ("algo", "env_id", "sentence"),
+    [
+        ("dqn", "Pendulum-v1", "dqn takes discrete actions, Pendulum-v1 has continuous ones"),
+        ("td3", "CartPole-v1", "td3 takes continuous actions, CartPole-v1 has discrete ones"),
+        ("ppo", "simple_spread_v3", "ppo trains one agent, simple_spread_v3 has 3 agents; it can be trained by coma"),
+        ("qmix", "CartPole-v1", "qmix trains teams of at least 2 agents, CartPole-v1 has 1 agent"),
+    ],
+)
+def test_an_algorithm_that_does_not_fit_is_refused_with_the_reason(
+    schema: Any, algo: str, env_id: str, sentence: str
+) -> None:
+    assert sentence in (pair_fault(schema, {"algo": algo, "env_id": env_id}) or "")
+
+
+def test_no_pair_that_xuance_has_settings_for_is_refused(schema: Any) -> None:
+    for algo, env_id in (("dqn", "CarRacing-v3"), ("sac", "CartPole-v1"), ("a2c", "ALE/Pong-v5"), ("td3", "Hopper-v5")):
+        assert [] == validate_config(schema, {"run_id": "r", "algo": algo, "env_id": env_id})
+        assert pair_fault(schema, {"algo": algo, "env_id": env_id}) is None
 
 
 def test_every_algorithm_that_must_be_offered_is(schema: Any) -> None:
@@ -101,21 +124,29 @@ def test_a_training_that_diverges_says_so(xuance: InstalledWorker) -> None:
 
 
 def test_an_environment_that_raises_is_named(xuance: InstalledWorker, tmp_path: Path) -> None:
-    shutil.copy(Path(__file__).with_name("failing_gymnasium.py"), tmp_path / "sitecustomize.py")
-    sources = xuance.env(tmp_path)["PYTHONPATH"]
-
-    run = xuance.run("failing", SHORT, PYTHONPATH=f"{tmp_path}{os.pathsep}{sources}")
+    run = xuance.run("failing", SHORT, PYTHONPATH=_disturbed(xuance, "failing_gymnasium", tmp_path))
 
     error = run.of("run_failed")[0]["error"]
     assert 1 == run.exit_code
     assert "the environment CartPole-v1 raised ZeroDivisionError near step 100: the cart has no mass" == error
 
 
-def test_a_disk_that_refuses_costs_a_checkpoint_and_not_the_run(xuance: InstalledWorker, tmp_path: Path) -> None:
+def test_a_full_disk_costs_a_checkpoint_and_not_the_run(xuance: InstalledWorker, tmp_path: Path) -> None:
+    run = xuance.run("full-disk", SHORT, PYTHONPATH=_disturbed(xuance, "small_disk", tmp_path))
+
+    assert 0 == run.exit_code, run.stderr[-2000:]
+    assert [] == run.of("checkpoint_saved")
+    assert [] == list((run.run_dir / "checkpoints").iterdir())
+    assert "the checkpoint at step 512 could not be written, training goes on" in run.of("log")[-1]["text"]
+
+
+def test_a_directory_that_cannot_be_made_costs_a_checkpoint_and_not_the_run(
+    xuance: InstalledWorker, tmp_path: Path
+) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("a file where a directory should be made")
 
-    run = xuance.run("no-disk", SHORT, MOSAIC_CHECKPOINT_DIR=str(blocked))
+    run = xuance.run("no-directory", SHORT, MOSAIC_CHECKPOINT_DIR=str(blocked))
 
     assert 0 == run.exit_code
     assert [] == run.of("checkpoint_saved")
@@ -130,3 +161,9 @@ def test_a_checkpoint_of_another_algorithm_is_refused(xuance: InstalledWorker) -
 
     assert 2 == run.exit_code
     assert "is of algorithm 'ppo', this run is of 'a2c'" in run.stderr
+
+
+def _disturbed(worker: InstalledWorker, what: str, folder: Path) -> str:
+    """Return a ``PYTHONPATH`` on which *what* of this directory is run before the worker."""
+    shutil.copy(Path(__file__).with_name(f"{what}.py"), folder / "sitecustomize.py")
+    return f"{folder}{os.pathsep}{worker.env(folder)['PYTHONPATH']}"

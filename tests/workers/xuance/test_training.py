@@ -77,3 +77,12 @@ def test_ppo_balances_better_than_it_began(xuance: InstalledWorker) -> None:
     run = xuance.run("rise-ppo", config)
 
     assert fmean(run.returns[-20:]) > 3 * fmean(run.returns[:20])
+
+
+def test_a_team_spreads_better_than_it_began(xuance: InstalledWorker) -> None:
+    sooner = {"decay_step_greedy": 10_000, "training_frequency": 4}
+    config = {"algo": "vdn", "env_id": "simple_spread_v3", "total_steps": 20_000, "seed": 1, "eval_episodes": 0}
+
+    run = xuance.run("rise-vdn", {**config, "algo_params": sooner})
+
+    assert fmean(run.returns[-200:]) > fmean(run.returns[:200]) + 4
