@@ -17,9 +17,10 @@ import orjson
 
 from mosaic.events import canon
 from mosaic.events.lifecycle import Heartbeat
-from mosaic.events.plain import PLAIN, PlainMetric, PlainStep
+from mosaic.events.plain import PLAIN, PlainMetric, PlainStep, Point
 from mosaic.events.reader import Reading, Violation, read_line
 from mosaic.events.text import LogLine
+from mosaic.events.tolerant import is_label
 from mosaic.events.training import Episode, Log, Metric, Step
 from mosaic.events.union import Event
 
@@ -98,7 +99,7 @@ def scan_lines(lines: list[bytes]) -> Scan:
 def _sort_decoded(
     scan: Scan, appenders: _Appenders, plain: list[PlainMetric | PlainStep], first: int, lines: list[bytes]
 ) -> None:
-    steps_before, unknown = len(scan.steps), 0
+    steps_before, others = len(scan.steps), 0
     keep_move = scan.steps.append
     for number, event in enumerate(plain, first):
         if type(event) is PlainMetric:
@@ -107,8 +108,11 @@ def _sort_decoded(
             try:
                 keep_step, keep_value = appenders[point.name if agent is None else (point.name, agent)]
             except KeyError:
-                unknown += 1
-                _sort(scan, number, lines[number])
+                if _names_a_series(point):
+                    _add_point(scan, number, (point.name, agent), point.step, point.value, point.unit)
+                else:
+                    others += 1
+                    _sort(scan, number, lines[number])
                 continue
             keep_step(point.step)
             keep_value(point.value)
@@ -117,8 +121,13 @@ def _sort_decoded(
     steps = len(scan.steps) - steps_before
     if steps:
         scan.counts["step"] += steps
-    if len(plain) > steps + unknown:
-        scan.counts["metric"] += len(plain) - steps - unknown
+    if len(plain) > steps + others:
+        scan.counts["metric"] += len(plain) - steps - others
+
+
+def _names_a_series(point: Point) -> bool:
+    """Tell whether a series may be called what *point* calls it, word for word."""
+    return all(word is None or is_label(word) for word in (point.name, point.agent, point.unit))
 
 
 class _Appenders(dict[Any, tuple[Any, Any]]):
