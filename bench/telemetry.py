@@ -4,7 +4,8 @@ A worker prints lines of 200 bytes, half metrics, half steps. The agent's own re
 take them; the telemetry service, a process of its own, stores them. The clock stops when the database
 shows the last one. The bare figure is what the same broker does with the same lines in batches of the
 same size when nothing is done to them: published with confirms to an equal quorum queue, consumed and
-acknowledged. The last line is one JSON object.
+acknowledged. Both are measured in turn, several times, because machines are noisy; medians count. The
+last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import argparse
 import asyncio
 import json
 import os
-import resource
 import socket
 import subprocess
 import sys
@@ -22,9 +22,14 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
+from urllib.error import URLError
+from urllib.request import urlopen
 
-import sqlalchemy
+import psycopg
 
 from mosaic.agent.backlog import Backlog
 from mosaic.agent.listener import Listener
@@ -32,17 +37,29 @@ from mosaic.agent.shipper import Shipper
 from mosaic.agent.spool import FRAME_BYTES, Spool
 from mosaic.agent.stream import Stream
 from mosaic.agent.translate import Mask
-from mosaic.hosting.database import open_engine
 from mosaic.messaging.consumer import DONE, Delivery, Settlement, consume
 from mosaic.messaging.event_messages import BrokerFrameSink
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import EVENTS, event_queue, event_routing_key, event_topology
-from tests.servers.choice import servers
+from tests.servers.answers import plain_postgres_url
+from tests.servers.choice import ServerSet, servers
+from tests.servers.fresh import fresh_database
+from tests.servers.handle import free_port
 
 RUN_ID = "01JD00000000000000BENCH000"
 LINE_BYTES = 200
 _BLOCK_LINES = 2_000
 _IN_FLIGHT = 64
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What the whole way took."""
+
+    events_per_s: float
+    #: CPU seconds while events flowed; what the worker took to make them is not in it.
+    agent_cpu_s: float
+    service_cpu_s: float
 
 
 def some_lines(first: int, count: int) -> bytes:
@@ -71,7 +88,7 @@ def work(events: int) -> None:
 
 
 def be_agent(url: str, events: int) -> None:
-    """Be the agent of one attempt: read the worker's pipe, spool, ship; print when the worker began."""
+    """Be the agent of one attempt: read the worker's pipe, spool, ship; say when the worker began and what it took."""
     publisher = Publisher(url, event_topology())
     shipper = Shipper(BrokerFrameSink(publisher))
     shipper.start()
@@ -80,15 +97,17 @@ def be_agent(url: str, events: int) -> None:
         spool = Spool(Path(folder), RUN_ID, 1, on_growth=backlog.change)
         shipper.add(spool)
         stream = Stream(spool, mask=Mask({}), backlog=backlog, clock=time.time)
-        asyncio.run(_listen(stream, shipper, events))
+        spent_s = asyncio.run(_listen(stream, shipper, events))
         spool.flush()
         shipper.last(spool)
         shipper.wait_until_empty(600)
+        print(json.dumps({"cpu_s": time.process_time() - spent_s}), flush=True)
         shipper.stop()
     publisher.close()
 
 
-async def _listen(stream: Stream, shipper: Shipper, events: int) -> None:
+async def _listen(stream: Stream, shipper: Shipper, events: int) -> float:
+    """Hear the worker to its end; return the CPU seconds spent before it began."""
     loop = asyncio.get_running_loop()
     command = [sys.executable, "-m", "bench.telemetry", "--role", "worker", "--events", str(events)]
     ours, theirs = socket.socketpair()
@@ -107,30 +126,31 @@ async def _listen(stream: Stream, shipper: Shipper, events: int) -> None:
     listener.listen(worker.stdout.fileno(), worker.stderr.fileno(), is_roomy=True)
     ours.recv(1)
     print(json.dumps({"started": time.time()}), flush=True)
+    spent_s = time.process_time()
     ours.send(b"x")
     while worker.poll() is None:
         await asyncio.sleep(0.01)
     listener.drain()
+    return spent_s
 
 
-def measure_whole(amqp_url: str, database_url: str, events: int) -> float:
-    """Return events per second from the worker's first line to the last commit."""
-    with tempfile.TemporaryDirectory() as folder, _service(amqp_url, database_url, folder):
-        spent = _cpu_of_children()
+def measure_whole(amqp_url: str, database_url: str, events: int) -> Whole:
+    """Measure from the worker's first line to the last commit."""
+    with tempfile.TemporaryDirectory() as folder, _service(amqp_url, database_url, folder) as service:
         agent = subprocess.Popen(_role("agent", amqp_url, events), stdout=subprocess.PIPE)
         assert agent.stdout is not None
         started = float(json.loads(agent.stdout.readline())["started"])
+        spent_s = _cpu_s(service)
         ended = _wait_for(database_url, events)
+        service_cpu_s = _cpu_s(service) - spent_s
+        agent_cpu_s = float(json.loads(agent.stdout.readline())["cpu_s"])
         agent.wait()
-        ours = _cpu_of_children() - spent
-    theirs = _cpu_of_children() - spent - ours
-    print(f"CPU per event: worker and agent {ours / events * 1e6:.1f} us, service {theirs / events * 1e6:.1f} us")
-    return events / (ended - started)
+    return Whole(events / (ended - started), agent_cpu_s, service_cpu_s)
 
 
-def _cpu_of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _cpu_s(process: subprocess.Popen[bytes]) -> float:
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _role(role: str, url: str, events: int) -> list[str]:
@@ -138,36 +158,46 @@ def _role(role: str, url: str, events: int) -> list[str]:
 
 
 @contextmanager
-def _service(amqp_url: str, database_url: str, folder: str) -> Iterator[None]:
+def _service(amqp_url: str, database_url: str, folder: str) -> Iterator[subprocess.Popen[bytes]]:
+    health = f"127.0.0.1:{free_port()}"
     settings = {
         "DATABASE_URL": database_url,
         "BROKER_URL": amqp_url,
         "MANIFEST_ROOT": folder,
         "GRPC_ADDRESS": "127.0.0.1:0",
-        "HEALTH_ADDRESS": "127.0.0.1:0",
-        "LOG_LEVEL": "warning",
+        "HEALTH_ADDRESS": health,
+        "LOG_LEVEL": "error",
     }
     env = {**os.environ, **{f"MOSAIC_TELEMETRY_{name}": value for name, value in settings.items()}}
     process = subprocess.Popen([sys.executable, "-m", "mosaic_telemetry"], env=env)
     try:
-        time.sleep(3)
-        yield
+        while not _is_ready(health):
+            assert process.poll() is None
+            time.sleep(0.1)
+        yield process
     finally:
         process.terminate()
         process.wait()
 
 
+def _is_ready(health: str) -> bool:
+    try:
+        with urlopen(f"http://{health}/readyz", timeout=5):
+            return True
+    except (URLError, OSError):
+        return False
+
+
 def _wait_for(database_url: str, events: int) -> float:
     """Return the moment at which the database showed all *events*."""
-    engine = open_engine(database_url)
-    query = sqlalchemy.text("SELECT counts FROM telemetry_streams WHERE run_id = :run_id")
-    while True:
-        with engine.connect() as connection:
-            row = connection.execute(query, {"run_id": RUN_ID}).first()
-        if row is not None and sum(json.loads(row.counts).values()) >= events:
-            engine.dispose()
-            return time.time()
-        time.sleep(0.02)
+    query = "SELECT counts FROM telemetry_streams WHERE run_id = %s"
+    # One connection without transactions: asking must not take what is measured.
+    with psycopg.connect(plain_postgres_url(database_url), autocommit=True) as connection:
+        while True:
+            row = connection.execute(query, [RUN_ID]).fetchone()
+            if row is not None and sum(json.loads(row[0]).values()) >= events:
+                return time.time()
+            time.sleep(0.02)
 
 
 def measure_bare(amqp_url: str, events: int) -> float:
@@ -218,10 +248,43 @@ def receive(url: str, events: int) -> None:
     )
 
 
+def _measure(running: ServerSet, events: int, rounds: int) -> tuple[list[float], list[Whole]]:
+    """Return the bare figures and the whole ones that lie between them."""
+    broker = running.rabbitmq.url
+    bare, whole = [measure_bare(broker, events)], []
+    for _ in range(rounds):
+        with fresh_database(running.postgres) as database:
+            whole.append(measure_whole(broker, database, events))
+        bare.append(measure_bare(broker, events))
+    return bare, whole
+
+
+def _report(bare: Sequence[float], whole: Sequence[Whole], events: int) -> None:
+    ratios = [
+        one.events_per_s * 2 / (before + after) for one, (before, after) in zip(whole, pairwise(bare), strict=True)
+    ]
+    speed = median(one.events_per_s for one in whole)
+    agent_us, service_us = (
+        median(seconds) / events * 1e6
+        for seconds in ([one.agent_cpu_s for one in whole], [one.service_cpu_s for one in whole])
+    )
+    print(f"bare publish and consume  {median(bare):12,.0f} events/s   {_each(bare)}")
+    print(f"worker to PostgreSQL      {speed:12,.0f} events/s   {_each([one.events_per_s for one in whole])}")
+    print(f"CPU per event             agent {agent_us:.2f} us, telemetry service {service_us:.2f} us")
+    print(f"ratio                     {' '.join(f'{ratio:.3f}' for ratio in ratios)}")
+    figures = {"events_per_s": round(speed), "ratio_to_bare": round(median(ratios), 3), "bare": round(median(bare))}
+    print(json.dumps({**figures, "agent_us": round(agent_us, 2), "service_us": round(service_us, 2)}))
+
+
+def _each(figures: Sequence[float]) -> str:
+    return " ".join(f"{figure:,.0f}" for figure in figures)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=2_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--role", choices=["worker", "agent", "receiver"])
     parser.add_argument("--url", default="")
     chosen = parser.parse_args()
@@ -233,13 +296,7 @@ def main() -> None:
         return receive(chosen.url, chosen.events)
     events = chosen.events // _BLOCK_LINES * _BLOCK_LINES
     with servers(["rabbitmq", "postgres"], durable=True) as running:
-        before = measure_bare(running.rabbitmq.url, events)
-        whole = measure_whole(running.rabbitmq.url, running.postgres.url, events)
-        after = measure_bare(running.rabbitmq.url, events)
-    bare = (before + after) / 2
-    print(f"bare publish and consume  {bare:12,.0f} events/s ({before:,.0f} before, {after:,.0f} after)")
-    print(f"worker to PostgreSQL      {whole:12,.0f} events/s")
-    print(json.dumps({"events_per_s": round(whole), "ratio_to_bare": round(whole / bare, 3), "bare": round(bare)}))
+        _report(*_measure(running, events, chosen.rounds), events)
     return None
 
 
