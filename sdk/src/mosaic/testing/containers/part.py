@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from mosaic.testing.containers.engine import is_local
@@ -140,8 +140,11 @@ class Part:
 
     def remove(self) -> None:
         """End it and delete it; its volumes belong to the stack and stay."""
+        from docker.errors import NotFound
+
         if self._running is not None:
-            self._running.stop()
+            with suppress(NotFound):
+                self._running.stop()
             self._running = None
 
     def execute(self, *command: str) -> str:

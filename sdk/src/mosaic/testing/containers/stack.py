@@ -88,6 +88,8 @@ class MosaicStack:
         """
         self._engine: DockerClient = connect()
         self._closing.callback(self._engine.client.close)
+        self._closing.callback(remove_stack, self._engine.client, self.stack_id)
+        self._closing.callback(lambda: self._each(Part.remove, self.parts.values()))
         try:
             require_images(self._engine, self._all_images())
             remove_stale(self._engine.client)
@@ -109,12 +111,8 @@ class MosaicStack:
 
     def close(self) -> None:
         """Remove every container, volume and network of the stack."""
-        try:
-            self._each(Part.remove, self.parts.values())
-            remove_stack(self._engine.client, self.stack_id)
-        finally:
-            self._mosaic = None
-            self._closing.close()
+        self._mosaic = None
+        self._closing.close()
 
     @property
     def mosaic(self) -> Mosaic:
