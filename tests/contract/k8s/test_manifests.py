@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +20,8 @@ from tests.contract.k8s.schemas import CUSTOM
 
 #: The oldest release we promise to run on: it sleeps before a stop without a shell.
 KUBERNETES = "1.30"
+
+_WORKER_LABEL = re.compile(r"^ARG WORKER='(?P<json>.*)'$", re.MULTILINE)
 
 
 def validate(documents: Iterable[Document]) -> None:
@@ -266,6 +269,16 @@ def test_what_an_agent_announces_is_its_own(base: Manifests, gpu: Manifests) -> 
         if pod.process == "agent":
             resources = pod.container["resources"]
             assert resources["requests"] == resources["limits"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_pod_has_what_its_library_says_it_needs(base: Manifests, library: str) -> None:
+    dockerfile = (ROOT / "worker-images" / library / "Dockerfile").read_text()
+    needs = json.loads(_WORKER_LABEL.search(dockerfile)["json"])["capabilities"]  # type: ignore[index]
+    limits = next(pod for pod in base.pods() if pod.name == f"agent-{library}").container["resources"]["limits"]
+
+    assert needs["cpu_cores"] <= int(limits["cpu"])
+    assert needs["estimated_memory_mb"] < int(limits["memory"].removesuffix("Gi")) * 1024
 
 
 def test_services_come_before_runs(manifests: Manifests) -> None:

@@ -78,6 +78,14 @@ def test_both_run_the_same_image(dev: Manifests, service: str) -> None:
     assert COMPOSE[service]["image"] == pod_of(dev, service).container["image"]
 
 
+def test_both_run_the_same_images_on_gpus(gpu: Manifests) -> None:
+    overlaid = compose_services(ROOT / "docker-compose.gpu.yml")
+    agents = [name for name in OURS if process_of(name) == "agent"]
+    compose = {name: overlaid[name].get("image", COMPOSE[name]["image"]) for name in agents}
+
+    assert compose == {name: pod_of(gpu, name).container["image"] for name in agents}
+
+
 @pytest.mark.parametrize("service", OURS)
 def test_what_both_set_they_set_alike(dev: Manifests, service: str) -> None:
     compose: dict[str, Any] = COMPOSE[service]["environment"]
