@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ import pytest
 from mosaic.agent.environments import Environment, find_environment, install
 from mosaic.agent.recipes import find_recipe
 from mosaic.errors import MosaicError, NotFound
+from mosaic.worker.probe import probe
 
 ROOT = Path(__file__).parents[2]
 #: What the agent would set for a lease of one core, and what a machine without a screen needs.
@@ -82,6 +84,14 @@ class InstalledWorker:
         told = {"PYTHONPATH": sources, "MOSAIC_RUN_DIR": str(run_dir)}
         return kept | SURROUNDINGS | dict(self.surroundings) | told | more
 
+    def schema(self) -> Mapping[str, Any]:
+        """Return the schema that the sources of the checkout publish, which may be newer than what is installed."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", self.env(self.scratch)["PYTHONPATH"])
+            (worker,) = probe(self.python).workers
+        assert () == worker.faults
+        return worker.config_schema
+
     def start(self, label: str, config: Mapping[str, Any], *arguments: str, **more: str) -> subprocess.Popen[str]:
         """Start a run in a directory of its own and return its process."""
         run_dir = self.scratch / label
@@ -118,8 +128,8 @@ class InstalledWorker:
 def installed_worker(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], InstalledWorker]:
     """Return the worker of a library by name; its environment is made when it is first asked for.
 
-    Environments are kept in ``MOSAIC_TEST_WORKERS`` (``~/.cache/mosaic-test-workers``) as long as their lock
-    stays the same.
+    Environments are kept in ``MOSAIC_TEST_WORKERS`` (``~/.cache/mosaic-test-workers``) as long as the
+    versions in their lock stay the same.
     """
     state = Path(os.environ.get("MOSAIC_TEST_WORKERS") or Path.home() / ".cache" / "mosaic-test-workers")
 
@@ -143,8 +153,8 @@ def _one_at_a_time(lock: Path) -> Iterator[None]:
 def _environment(name: str, state: Path) -> Environment:
     recipe = find_recipe(name, start=ROOT)
     assert recipe.lock is not None
-    digest = sha256(recipe.lock.read_bytes()).hexdigest()
-    record = state / f"{name}.lock.sha256"
+    digest = _digest_of_pins(recipe.lock.read_text())
+    record = state / f"{name}.pins.sha256"
     try:
         if record.is_file() and record.read_text() == digest:
             return find_environment(name, state)
@@ -156,6 +166,12 @@ def _environment(name: str, state: Path) -> Environment:
         pytest.fail(f"the environment of {name} cannot be made, so its worker cannot be tested: {error}")
     record.write_text(digest)
     return made
+
+
+def _digest_of_pins(lock: str) -> str:
+    """Return a digest of the versions in a lock, however it spells and hashes them."""
+    pins = sorted(pin.lower().replace("_", "-") for pin in re.findall(r"^[\w.-]+==[^\s;]+", lock, re.MULTILINE))
+    return sha256("\n".join(pins).encode()).hexdigest()
 
 
 def _events(stdout: str) -> list[Mapping[str, Any]]:
