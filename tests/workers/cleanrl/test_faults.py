@@ -57,6 +57,7 @@ def test_every_algorithm_that_must_be_offered_is(schema: Any) -> None:
         ({"env_id": "CartPole-v7"}, "there is no environment 'CartPole-v7' here, did you mean 'CartPole-v"),
         ({"algo": "ppo_procgen"}, "ppo_procgen needs procgen, which this environment does not have"),
         ({"algo": "sac", "env_id": "Pendulum-v1", "num_envs": 4}, "plays one environment and has no --num-envs"),
+        ({"algo": "dqn", "preset": "short_run"}, "preset: short_run is for ppo and not for dqn"),
     ],
 )
 def test_a_pair_that_cannot_work_ends_with_code_2(
@@ -77,6 +78,16 @@ def test_a_dry_run_shows_the_command_and_says_either_way_about_cuda(cleanrl: Ins
     assert "-m cleanrl.ppo --env-id CartPole-v1 --total-timesteps 512" in told["command"]
     assert "--cuda False" in told["command"]
     assert "--clip-vloss False" in told["command"]
+
+
+def test_a_preset_is_shown_in_the_command_and_gives_way_to_what_was_set(cleanrl: InstalledWorker) -> None:
+    config = {**SHORT, "preset": "short_run", "algo_params": {"gamma": 0.9}}
+
+    run = cleanrl.run("preset", config, "--dry-run")
+
+    (told,) = run.of("run_completed")
+    assert "--learning-rate 0.001" in told["command"]
+    assert "--gamma 0.9 " in told["command"] + " "
 
 
 @pytest.mark.parametrize("algo", ["ppo", "dqn"])
@@ -109,13 +120,3 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_run(cleanrl: InstalledWorker
     assert 0 == run.exit_code
     assert [] == run.of("checkpoint_saved")
     assert "No space left on device" in run.of("log")[-1]["text"]
-
-
-def test_a_checkpoint_of_another_algorithm_is_refused(cleanrl: InstalledWorker) -> None:
-    made = cleanrl.run("other-algorithm", SHORT)
-    (checkpoint,) = (made.run_dir / "checkpoints").iterdir()
-
-    run = cleanrl.run("wrong-checkpoint", {**SHORT, "algo": "dqn"}, MOSAIC_RESUME_FROM=str(checkpoint))
-
-    assert 2 == run.exit_code
-    assert "is of algorithm 'ppo', this run is of 'dqn'" in run.stderr

@@ -26,7 +26,14 @@ DQN = {
     "checkpoint_every": 500,
     "algo_params": {"learning_starts": 200, "buffer_size": 2_000},
 }
-SAC = {**DQN, "algo": "sac", "env_id": "Pendulum-v1", "total_steps": 500, "checkpoint_every": 250}
+SAC = {
+    "algo": "sac",
+    "env_id": "Pendulum-v1",
+    "seed": 1,
+    "total_steps": 300,
+    "checkpoint_every": 150,
+    "algo_params": {"learning_starts": 100, "buffer_size": 1_000},
+}
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +67,22 @@ def test_the_script_sees_what_it_would_see_without_us(cleanrl: InstalledWorker, 
     assert _episode_lines(bare.stdout) == _episode_lines(trained.stdout)
 
 
-@pytest.mark.parametrize("config", [PPO, DQN, SAC], ids=["ppo", "dqn", "sac"])
-def test_a_resumed_run_goes_on_to_the_bit(cleanrl: InstalledWorker, config: dict[str, Any]) -> None:
+def test_a_resumed_run_on_policy_goes_on_to_the_bit(cleanrl: InstalledWorker, trained: WorkerRun) -> None:
+    _check_that_resuming_changes_nothing(cleanrl, trained, PPO)
+
+
+@pytest.mark.parametrize("config", [DQN, SAC], ids=["dqn", "sac"])
+def test_a_resumed_run_with_replay_goes_on_to_the_bit(cleanrl: InstalledWorker, config: dict[str, Any]) -> None:
     whole = cleanrl.run(f"whole-{config['algo']}", config)
-    midway = checkpoints_of(whole)[0]
 
-    resumed = cleanrl.run(f"resumed-{config['algo']}", config, MOSAIC_RESUME_FROM=str(midway))
+    _check_that_resuming_changes_nothing(cleanrl, whole, config)
 
-    points = resumed.points()
-    later = {point for point in points if point[0] != "episode"}
-    assert later
-    assert set(points) <= set(whole.points())
-    assert [] == [point for point in whole.points() if point[1] > config["checkpoint_every"] and point not in points]
+
+def test_a_checkpoint_of_another_algorithm_is_refused(cleanrl: InstalledWorker, trained: WorkerRun) -> None:
+    run = cleanrl.run("wrong-checkpoint", DQN, MOSAIC_RESUME_FROM=str(checkpoints_of(trained)[0]))
+
+    assert 2 == run.exit_code
+    assert "is of algorithm 'ppo', this run is of 'dqn'" in run.stderr
 
 
 def test_sigterm_leaves_a_checkpoint_from_which_the_run_goes_on(cleanrl: InstalledWorker) -> None:
@@ -150,6 +161,17 @@ def test_a_wandb_that_cannot_connect_never_stops_the_training(cleanrl: Installed
     assert 0 == run.exit_code
     assert run.values("loss/policy")
     assert [text for text in run.of("log") if "W&B" in text["text"]]
+
+
+def _check_that_resuming_changes_nothing(cleanrl: InstalledWorker, whole: WorkerRun, config: dict[str, Any]) -> None:
+    midway = checkpoints_of(whole)[0]
+
+    resumed = cleanrl.run(f"resumed-{config['algo']}", config, MOSAIC_RESUME_FROM=str(midway))
+
+    points = resumed.points()
+    assert {point for point in points if point[0] != "episode"}
+    assert set(points) <= set(whole.points())
+    assert [] == [point for point in whole.points() if point[1] > config["checkpoint_every"] and point not in points]
 
 
 def _episode_lines(text: str) -> list[str]:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from mosaic.errors import BadInput
 from mosaic.worker import config_schema, validate_config
 
 _LAUNCHER_IDS = frozenset({"worker_id", "agent_id"})
+
+#: Hyper-parameters for a purpose, by script. CleanRL's own are meant for half a million steps and more.
+PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "short_run": {
+        "ppo": {
+            "learning_rate": 0.001,
+            "num_envs": 8,
+            "num_steps": 32,
+            "num_minibatches": 1,
+            "update_epochs": 20,
+            "gamma": 0.98,
+            "gae_lambda": 0.8,
+            "ent_coef": 0.0,
+        }
+    }
+}
 
 
 def _setting(default: Any, help_text: str, **limits: float) -> Any:
@@ -30,6 +47,9 @@ class CleanRLConfig:
         None, "Environments played in turn, for scripts that have --num-envs; null = the script's own", minimum=1
     )
     cuda: bool = _setting(True, "Use a GPU where there is one; always told to CleanRL, either way")
+    preset: Literal["none", "short_run"] = _setting(
+        "none", "Hyper-parameters to begin with: the script's own, or for ppo those that learn within 100,000 steps"
+    )
     algo_params: dict[str, Any] = _setting({}, "Hyper-parameters of the script, by its own names")
     capture_video: bool = _setting(False, "Record videos of the first environment under videos/")
     checkpoint_every: int = _setting(25_000, "Steps between two checkpoints", minimum=1)
@@ -75,9 +95,12 @@ class CleanRLConfig:
         parameters = {**extras, **ours.pop("algo_params", {}), **told.pop("algo_params", {})}
         return cls(**{**ours, **told}, algo_params=parameters)
 
-    def with_seed(self, seed: int) -> CleanRLConfig:
-        """Return the same settings with another seed."""
-        return replace(self, seed=seed)
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The script's hyper-parameters that differ from its own: the preset, and on top what the user set."""
+        preset = PRESETS.get(self.preset, {}).get(self.algo, {})
+        told = {} if self.num_envs is None else {"num_envs": self.num_envs}
+        return {**preset, **told, **self.algo_params}
 
     def _mode_faults(self) -> list[str]:
         if self.mode == "policy_eval" and not self.policy_path:
@@ -96,4 +119,6 @@ class CleanRLConfig:
         faults = validate_config({"properties": {"algo_params": parameters_schema(script)}}, asdict(self))
         if self.num_envs is not None and "num_envs" not in script.parameters:
             faults.append(f"num_envs: {script.name} plays one environment and has no --num-envs")
+        if self.preset != "none" and self.algo not in PRESETS[self.preset]:
+            faults.append(f"preset: {self.preset} is for {', '.join(PRESETS[self.preset])} and not for {self.algo}")
         return faults

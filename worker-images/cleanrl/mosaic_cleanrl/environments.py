@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -261,7 +261,7 @@ def _hooked_gym(watcher: Watcher, make: Callable[..., Any]) -> Iterator[None]:
         return old_interface(_made(watcher, make, env_id, **options))
 
     gym.make = made
-    with suppress(ImportError):
+    if "stable_baselines3" in watcher.script.imports:
         _lend_wrappers(importlib.import_module("stable_baselines3.common.atari_wrappers"))
     try:
         yield

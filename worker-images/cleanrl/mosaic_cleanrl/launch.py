@@ -70,7 +70,7 @@ def _prepare(training: Training, tensorboard_dir: Path) -> None:
     """Make ready what the script will import."""
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     hook_writer(training, tensorboard_dir)
-    if training.script.api == "gym" and "rb = ReplayBuffer" in training.script.path.read_text(encoding="utf-8"):
+    if training.script.api == "gym" and "stable_baselines3" in training.script.imports:
         _let_buffers_take_old_spaces()
 
 

@@ -86,8 +86,7 @@ class CleanRLRuntime:
             "seed": self.seed,
             "cuda": config.cuda,
             "capture_video": config.capture_video,
-            "num_envs": config.num_envs,
-            **config.algo_params,
+            **config.parameters,
         }
         pairs = (
             [self.script.parameters[name].option, str(value)]

@@ -55,12 +55,10 @@ class Script:
     loop_line: int
     #: Whether one turn of that loop plays many steps and then learns, instead of playing one.
     loops_over_updates: bool
-    #: ``gym`` or ``gymnasium``: the release is half migrated.
-    api: str
     #: ``discrete`` or ``continuous``; empty when the script does not insist.
     action_space: str
-    #: Top-level modules it imports that are not installed here.
-    missing_modules: tuple[str, ...]
+    #: Top-level names of the packages it imports.
+    imports: frozenset[str]
     has_joint_critic_loss: bool
 
     @property
@@ -68,11 +66,20 @@ class Script:
         """The name to run it by."""
         return f"cleanrl.{self.name}"
 
+    @property
+    def api(self) -> str:
+        """``gym`` or ``gymnasium``: the release is half migrated."""
+        return "gym" if "gym" in self.imports else "gymnasium"
 
-@cache
+    @property
+    def missing_modules(self) -> list[str]:
+        """What it imports that is not installed here."""
+        return sorted(name for name in self.imports if find_spec(name) is None)
+
+
 def installed_scripts() -> Mapping[str, Script]:
     """Return every script of the installed release by name, also those that lack a module to run."""
-    return {path.stem: read_script(path) for path in sorted(_package_dir().glob("*.py")) if path.stem != "__init__"}
+    return {name: read_script(path) for name, path in _paths().items()}
 
 
 def usable_names() -> list[str]:
@@ -89,15 +96,16 @@ def find_script(algo: str) -> Script:
 
     """
     name = ALIASES.get(algo, algo)
-    script = installed_scripts().get(name)
-    if script is None:
+    if name not in _paths():
         raise BadInput("algo", [f"CleanRL has no script {algo!r}{did_you_mean(algo, usable_names())}"])
+    script = read_script(_paths()[name])
     if script.missing_modules:
         lacking = ", ".join(script.missing_modules)
         raise BadInput("algo", [f"{name} needs {lacking}, which this environment does not have"])
     return script
 
 
+@cache
 def read_script(path: Path) -> Script:
     """Describe the script at *path* from its source alone."""
     source = path.read_text(encoding="utf-8")
@@ -110,18 +118,19 @@ def read_script(path: Path) -> Script:
         parameters={parameter.name: parameter for parameter in _parameters(tree)},
         loop_line=loop.lineno if loop else 0,
         loops_over_updates=loop is not None and "global_step" not in ast.dump(loop.target),
-        api="gym" if _imports(tree) & {"gym"} else "gymnasium",
         action_space=_action_space(main_block),
-        missing_modules=tuple(sorted(name for name in _imports(tree) if find_spec(name) is None)),
+        imports=frozenset(_imports(tree)),
         has_joint_critic_loss='"losses/qf_loss"' in source,
     )
 
 
-def _package_dir() -> Path:
+@cache
+def _paths() -> Mapping[str, Path]:
     spec = find_spec("cleanrl")
     if spec is None or not spec.submodule_search_locations:
         raise BadInput("cleanrl", ["is not installed in this environment; run: mosaic workers install cleanrl"])
-    return Path(next(iter(spec.submodule_search_locations)))
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    return {path.stem: path for path in sorted(folder.glob("*.py")) if path.stem != "__init__"}
 
 
 def _parameters(tree: ast.Module) -> Iterator[Parameter]:
@@ -180,11 +189,9 @@ def _action_space(main_block: list[ast.stmt]) -> str:
     return ""
 
 
-def _imports(tree: ast.Module) -> set[str]:
-    names: set[str] = set()
+def _imports(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
         if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
+            yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module.partition(".")[0])
-    return names
+            yield node.module.partition(".")[0]
