@@ -46,6 +46,13 @@ def test_each_worker_is_counted_for_itself() -> None:
     assert {"cleanrl": 1, "xuance": 2} == fitting(fleet)
 
 
+def test_a_worker_with_a_long_queue_leaves_the_others_their_count() -> None:
+    crowd = tuple(a_run(f"run-{number}") for number in range(600))
+    fleet = a_fleet(queued=(*crowd, a_run("other", worker="xuance", waited=timedelta(0))))
+
+    assert {"cleanrl": 500, "xuance": 1} == fitting(fleet)
+
+
 def test_a_run_larger_than_the_machine_of_its_worker_does_not_fit() -> None:
     fleet = a_fleet(queued=(a_run("small", gpus=1), a_run("big", gpus=2)))
 

@@ -29,7 +29,7 @@ _SHORT_OF_ROOM = frozenset(
     }
 )
 
-#: More machines than any autoscaler adds at a time; it asks again soon.
+#: Of each worker: more machines than any autoscaler adds at a time; it asks again soon.
 _IMAGINED_AT_MOST = 500
 #: No node id begins so: an id starts with a letter or a digit.
 _PREFIX = "?"
@@ -49,7 +49,7 @@ def runs_that_would_fit(
     decided = planner.plan(now)
     short = [planner.queued[run_id] for run_id, why in decided.waiting.items() if why.code in _SHORT_OF_ROOM]
     planner.apply(changes_of(decided, queued=planner.queued, running=planner.running, now=now))
-    planner.apply(_imagined(short[:_IMAGINED_AT_MOST], machines))
+    planner.apply(_imagined(_some_of_each(short), machines))
     worker_of = {run.run_id: run.worker for run in short}
     starts = (start for start in planner.plan(now).admissions if start.node_id.startswith(_PREFIX))
     return Counter(worker_of[start.run_id] for start in starts if start.run_id in worker_of)
@@ -65,6 +65,14 @@ def last_machines(
         if node is not None and _size(node) > _size(standing.get(agent.worker)):
             standing[agent.worker] = node
     return {**before, **standing}
+
+
+def _some_of_each(runs: Iterable[QueuedRun]) -> Iterator[QueuedRun]:
+    taken: Counter[WorkerName] = Counter()
+    for run in runs:
+        taken[run.worker] += 1
+        if taken[run.worker] <= _IMAGINED_AT_MOST:
+            yield run
 
 
 def _imagined(runs: Iterable[QueuedRun], machines: Mapping[WorkerName, Node]) -> Iterator[Change]:
