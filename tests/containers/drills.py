@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from mosaic.client import Resources
 from mosaic.errors import Unavailable
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic.testing import MosaicStack, StackRun
+from mosaic.testing.containers.part import Part
 
 #: So little that slots, not CPUs, decide how many run at once.
 SMALL = Resources(cpus=0.1, memory_mb=64)
@@ -53,6 +55,20 @@ def assert_succeeded(run: StackRun) -> None:
     assert RunState.SUCCEEDED == ended.state, ended.reason
     content = until(lambda: _whole_manifest(run), what=f"a manifest of {run.run_id} without gaps")
     assert ("succeeded", 0) == (content["outcome"], content["events"]["missing"])
+
+
+@contextmanager
+def only(fleet: MosaicStack, *agents: Part) -> Iterator[None]:
+    """Let no agents but these take runs for a ``with`` block."""
+    chosen = {agent.name for agent in agents}
+    others = [known.agent_id for known in fleet.mosaic.fleet().agents if known.agent_id not in chosen]
+    for other in others:
+        fleet.mosaic.drain(agent_id=other)
+    try:
+        yield
+    finally:
+        for other in others:
+            fleet.mosaic.drain(agent_id=other, draining=False)
 
 
 def until(look: Callable[[], ValueT], *, what: str, seconds: float = PATIENCE_S) -> ValueT:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from mosaic.client import Resources
+import itertools
+
+from mosaic.client import Attempt, Resources
 from mosaic.lifecycle import RunState
 from mosaic.testing import MosaicStack
 from tests.containers.brokers import on_rabbitmq_4
-from tests.containers.drills import assert_undisturbed, train_for, until
+from tests.containers.drills import assert_undisturbed, only, train_for, until
 
 pytestmark = on_rabbitmq_4
 
@@ -35,6 +37,21 @@ def test_runs_at_the_same_time_hold_different_gpus_and_the_third_waits(fleet: Mo
         assert_undisturbed(run)
 
 
+def test_no_gpu_is_ever_held_by_two_runs_at_once(fleet: MosaicStack) -> None:
+    narrow = [fleet.add_agent("reference", settings={"MOSAIC_AGENT_SLOTS": "1"}) for _ in range(2)]
+    with only(fleet, *narrow):
+        runs = [train_for(fleet, 1, resources=ONE_GPU) for _ in range(6)]
+        for run in runs:
+            assert_undisturbed(run)
+
+    held = [attempt for run in runs for attempt in run.look().attempts]
+
+    assert {1} == {len(attempt.gpu_ids) for attempt in held}
+    assert 2 == len({attempt.agent_id for attempt in held}), "both agents must have had a hand in it"
+    for one, other in itertools.combinations(held, 2):
+        assert one.gpu_ids != other.gpu_ids or _apart(one, other), f"{one} and {other}"
+
+
 def test_a_run_of_two_gpus_starts_only_when_both_are_free(fleet: MosaicStack) -> None:
     small = train_for(fleet, 4, resources=ONE_GPU)
     small.wait_for(RunState.RUNNING)
@@ -44,3 +61,10 @@ def test_a_run_of_two_gpus_starts_only_when_both_are_free(fleet: MosaicStack) ->
 
     assert small.look().run.has_ended
     assert 2 == len(set(big.look().attempts[0].gpu_ids))
+
+
+def _apart(one: Attempt, other: Attempt) -> bool:
+    first, second = sorted((one, other), key=lambda attempt: str(attempt.claimed_at))
+    assert first.ended_at is not None
+    assert second.claimed_at is not None
+    return first.ended_at <= second.claimed_at

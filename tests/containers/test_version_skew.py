@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from mosaic.testing import MosaicStack
 from mosaic.testing.containers import platform
 from mosaic.testing.containers.part import Part
 from tests.containers.brokers import on_rabbitmq_4
-from tests.containers.drills import assert_undisturbed, train, until
+from tests.containers.drills import assert_undisturbed, only, train, until
 
 pytestmark = on_rabbitmq_4
 
@@ -46,7 +44,7 @@ def test_an_agent_of_today_works_for_services_that_have_learned_more(fleet: Mosa
     address = f"{NEXT}:{platform.GRPC_PORTS['registry']}"
     agent = fleet.add_agent("reference", name="of-today", settings={"MOSAIC_AGENT_REGISTRY_ADDRESS": address})
 
-    with _only(fleet, agent):
+    with only(fleet, agent):
         run = train(fleet)
         assert_undisturbed(run)
 
@@ -71,17 +69,6 @@ def _start_old_agent(fleet: MosaicStack, spoken: tuple[str, ...]) -> Part:
     agent = fleet.part_of(replace(recipe, entrypoint=(PYTHON, "-c", OLD_AGENT.format(spoken=spoken))))
     fleet.start(agent)
     return agent
-
-
-@contextmanager
-def _only(fleet: MosaicStack, agent: Part) -> Iterator[None]:
-    """Let no other agent take runs for a ``with`` block."""
-    others = [one.agent_id for one in fleet.mosaic.fleet().agents if one.agent_id != agent.name]
-    for other in others:
-        fleet.mosaic.drain(agent_id=other)
-    yield
-    for other in others:
-        fleet.mosaic.drain(agent_id=other, draining=False)
 
 
 def _start_new_registry(fleet: MosaicStack, spoken: tuple[str, ...]) -> None:

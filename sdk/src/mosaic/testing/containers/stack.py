@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -250,8 +251,8 @@ class MosaicStack:
         return name
 
     def _agent_name(self, worker: str) -> str:
-        taken = sum(part.name.startswith(f"{worker}-") for part in self.parts.values())
-        return f"{worker}-{taken + 1}"
+        names = (f"{worker}-{number}" for number in itertools.count(1))
+        return next(name for name in names if name not in self.parts)
 
     def _image(self, name: str) -> str:
         return self._images.get(name) or BROKERS.get(name) or image_of(name)
