@@ -15,6 +15,7 @@ from mosaic.agent.environments import (
 )
 from mosaic.agent.interpreters import Interpreter, PythonMissing, Version, choose_interpreter, fits
 from mosaic.agent.recipes import Recipe, find_recipe, known_images
+from mosaic.agent.venvs import for_cpus
 from mosaic.errors import BadInput, WorkerBroken
 from mosaic.hosting.settings import home_directory
 
@@ -191,3 +192,9 @@ def test_a_name_that_is_no_directory_is_a_distribution(tmp_path: Path) -> None:
 def test_a_directory_without_a_project_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"has no pyproject\.toml"):
         find_recipe(str(tmp_path), start=tmp_path)
+
+
+def test_a_machine_without_a_gpu_gets_the_small_torch() -> None:
+    lock = "numpy==1.26.4\ntorch==2.13.0 \\\n    --hash=sha256:aa\ntorchmetrics==1.0\n"
+
+    assert "numpy==1.26.4\ntorch==2.13.0+cpu \\\n    --hash=sha256:aa\ntorchmetrics==1.0\n" == for_cpus(lock)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -19,6 +20,9 @@ _NOT_SOURCE = shutil.ignore_patterns(
     "build", "dist", "*.egg-info", "__pycache__", ".*", "node_modules", "runs", "wandb"
 )
 _PIP = ("-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-color")
+#: torch is published twice under one version: for CUDA on PyPI, and much smaller, for CPUs only, here.
+_TORCH_FOR_CPUS = "https://download.pytorch.org/whl/cpu"
+_NVIDIA_DRIVER = Path("/proc/driver/nvidia")
 
 
 def build_venv(path: Path, recipe: Recipe, progress: Callable[[str], None]) -> Version:
@@ -38,13 +42,35 @@ def build_venv(path: Path, recipe: Recipe, progress: Callable[[str], None]) -> V
     with tempfile.TemporaryDirectory(prefix="mosaic-install-") as scratch:
         sources = [_apart(recipe.sdk, Path(scratch) / "sdk"), _apart(recipe.source, Path(scratch) / "worker")]
         if recipe.lock is not None:
-            # A lock is whole and tested: what a library says of itself, also of Python, is not asked again.
-            locked = ("--no-deps", "--ignore-requires-python", "-r", str(recipe.lock))
-            _step(recipe, [python, *_PIP, *locked], progress)
+            _install_locked(recipe, recipe.lock, [python, *_PIP], Path(scratch), progress)
             _step(recipe, [python, *_PIP, "--no-deps", *sources], progress)
         else:
             _step(recipe, [python, *_PIP, *sources], progress)
     return interpreter.version
+
+
+def for_cpus(lock: str) -> str:
+    """Return *lock* with the build of torch that needs no CUDA; its hashes are those of both builds."""
+    return re.sub(r"^(torch==[^\s;+]+)", r"\1+cpu", lock, flags=re.MULTILINE)
+
+
+def _install_locked(recipe: Recipe, lock: Path, pip: list[str], scratch: Path, progress: Callable[[str], None]) -> None:
+    # A lock is whole and tested: what a library says of itself, also of Python, is not asked again.
+    options = [*pip, "--no-deps", "--ignore-requires-python", "-r"]
+    text = lock.read_text(encoding="utf-8")
+    libraries_of_cuda = lock.parents[1] / "base" / "cuda.lock"
+    if for_cpus(text) == text or sys.platform != "linux":
+        _step(recipe, [*options, str(lock)], progress)
+    elif _NVIDIA_DRIVER.exists() and libraries_of_cuda.is_file():
+        _step(recipe, [*options, str(lock), "-r", str(libraries_of_cuda)], progress)
+    else:
+        chosen = scratch / "requirements.lock"
+        chosen.write_text(for_cpus(text), encoding="utf-8")
+        try:
+            # A build at hand comes first: the index need not be within reach then.
+            _step(recipe, [*options, str(chosen)], progress)
+        except WorkerBroken:
+            _step(recipe, [*options, str(chosen), "--extra-index-url", _TORCH_FOR_CPUS], progress)
 
 
 def _apart(source: str, place: Path) -> str:
