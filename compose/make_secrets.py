@@ -19,7 +19,8 @@ SERVICES = ("registry", "scheduler", "telemetry")
 #: Everybody in the container may read them: who gets which folder is decided by what is mounted.
 _MODE = 0o444
 _WEAKEST = 16
-_PASSWORD = re.compile(r"(?:://[^:/@]*:|default_pass = |requirepass |^)(?P<password>[^@\s]+)")
+#: Where passwords stand: in an address, and in the words of RabbitMQ, Redis and PostgreSQL.
+_PASSWORDS = re.compile(r"(?<=:)[^:/@\s]*(?=@)|(?<=default_pass = )\S*|(?<=requirepass )\S*|(?<=PASSWORD ')[^']*")
 
 
 def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(24)) -> dict[str, str]:
@@ -53,9 +54,7 @@ def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
 
 def passwords_in(text: str, name: str) -> list[str]:
     """Return the passwords in the file called *name* that holds *text*."""
-    if name.endswith(".sql"):
-        return re.findall(r"PASSWORD '([^']*)'", text)
-    return [match["password"] for line in text.splitlines() if (match := _PASSWORD.search(line))][-1:]
+    return [text.strip()] if name.endswith("/password") else _PASSWORDS.findall(text)
 
 
 def make(folder: Path, *, given: bool) -> list[str]:

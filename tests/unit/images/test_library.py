@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from tests.images import image_tool
+
+library = image_tool("library")
+
+
+def test_a_library_without_torch_comes_from_the_usual_index_alone(tmp_path):
+    arguments = library.pip_arguments(_lock(tmp_path, "numpy==2.4.6"), torch="cpu", wheels=tmp_path)
+
+    assert not {"--extra-index-url", "--find-links"} & set(arguments)
+    assert {"--require-hashes", "--no-deps"} <= set(arguments)
+
+
+def test_torch_for_cpus_comes_from_its_own_index(tmp_path):
+    arguments = library.pip_arguments(_lock(tmp_path, "torch==2.13.0"), torch="cpu", wheels=tmp_path)
+
+    assert ["--extra-index-url", library.TORCH_CPU_INDEX] == arguments[-2:]
+
+
+def test_a_wheel_on_the_spot_comes_before_the_index(tmp_path):
+    (tmp_path / "torch-2.13.0+cpu-cp311-cp311-linux_x86_64.whl").touch()
+    arguments = library.pip_arguments(_lock(tmp_path, "torch==2.13.0"), torch="cpu", wheels=tmp_path)
+
+    assert ["--find-links", str(tmp_path)] == arguments[-2:]
+
+
+def test_torch_for_gpus_brings_the_libraries_of_cuda(tmp_path):
+    (tmp_path / "torch-2.13.0+cpu-cp311-cp311-linux_x86_64.whl").touch()
+    arguments = library.pip_arguments(_lock(tmp_path, "torch==2.13.0"), torch="cuda", wheels=tmp_path)
+
+    assert ["--requirement", str(library.CUDA_LOCK)] == arguments[-2:]
+    assert "--find-links" not in arguments
+
+
+def _lock(folder, pin):
+    path = folder / "requirements.lock"
+    path.write_text(f"{pin} \\\n    --hash=sha256:{'0' * 64}\n")
+    return path
