@@ -58,7 +58,7 @@ contract: $(STAMP)  ## One behaviour, every implementation; generated files are 
 	@$(BIN)/pytest -q tests/contract
 
 integration: $(STAMP)  ## Real RabbitMQ, PostgreSQL, Redis and child processes
-	@$(BIN)/pytest -q tests/integration tests/e2e
+	@$(BIN)/pytest -q -n 2 --dist loadfile tests/integration tests/e2e
 
 faults: $(STAMP)  ## Kill everything at random times; nothing may be lost or counted twice
 	@$(BIN)/pytest -q tests/faults

@@ -27,6 +27,11 @@ def test_a_compose_stack_on_this_host_is_found_without_being_named(tmp_path):
     assert PUBLISHED == Endpoints.find({}, tmp_path, listens=lambda _address: True)
 
 
+def test_a_named_state_directory_means_no_other_platform(tmp_path):
+    with pytest.raises(ServiceUnavailable, match="mosaic up"):
+        Endpoints.find({"MOSAIC_HOME": str(tmp_path)}, tmp_path, listens=lambda _address: True)
+
+
 def test_ports_of_which_only_some_are_open_are_no_platform(tmp_path):
     with pytest.raises(ServiceUnavailable, match="mosaic up"):
         Endpoints.find({}, tmp_path, listens=lambda address: address.endswith("50051"))
