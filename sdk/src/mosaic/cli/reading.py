@@ -160,7 +160,9 @@ def _line(platform: Mosaic, run_id: str, name: str) -> tuple[list[float], list[f
         curve = platform.curve(run_id, name, resolution=400)
         return list(curve.steps), list(curve.means), curve.unit
     if name == _EPISODES:
-        episodes = platform.episodes(run_id)
+        told = platform.episodes(run_id)
+        # Those of single agents and of evaluations belong to other curves; some runs tell of nothing else.
+        episodes = [episode for episode in told if not episode.agent] or told
         has_steps = any(episode.step for episode in episodes)
         xs = [episode.step if has_steps else float(episode.index) for episode in episodes]
         ys = [episode.episode_return for episode in episodes]
