@@ -105,15 +105,27 @@ def _claims(manifests: Manifests) -> list[Any]:
     return _volumes(manifests, "persistentVolumeClaim")
 
 
-def test_every_file_that_a_setting_names_is_mounted(dev: Manifests) -> None:
-    secrets = dev.of("Secret")
+def secret_files(manifests: Manifests, pod: Pod) -> set[str]:
+    """Return the paths of the secrets in a pod."""
+    mounts = {mount["name"]: mount["mountPath"] for mount in reversed(pod.container["volumeMounts"])}
+    (volume,) = [volume for volume in pod.spec["volumes"] if volume["name"] == "secrets"]
+    keys = manifests.of("Secret")[volume["secret"]["secretName"]]["data"]
+    return {f"{mounts['secrets']}/{key}" for key in keys}
+
+
+def test_a_process_of_ours_reads_every_secret_it_is_given_and_no_other(dev: Manifests) -> None:
     for pod in (pod for pod in dev.pods() if pod.is_ours):
-        (mount,) = [mount for mount in pod.container["volumeMounts"] if mount["name"] == "secrets"]
-        (volume,) = [volume for volume in pod.spec["volumes"] if volume["name"] == "secrets"]
-        names = {f"{mount['mountPath']}/{key}" for key in secrets[volume["secret"]["secretName"]]["data"]}
         files = {value for name, value in dev.environment(pod).items() if name.endswith("_FILE")}
 
-        assert names == files
+        assert secret_files(dev, pod) == files
+
+
+def test_a_store_finds_the_secrets_it_is_told_of(dev: Manifests) -> None:
+    for pod in (pod for pod in dev.pods() if not pod.is_ours):
+        words = [*pod.container.get("args", ()), *dev.environment(pod).values()]
+        named = {word for word in words if word.startswith("/run/secrets/")}
+
+        assert named <= secret_files(dev, pod), pod.name
 
 
 def test_pods_are_restricted(manifests: Manifests) -> None:
