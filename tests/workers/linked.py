@@ -1,0 +1,34 @@
+"""A machine on which library workers are installed in an instant: their libraries are linked, not copied."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mosaic.agent.environments import install
+from mosaic.agent.interpreters import Version
+from mosaic.agent.recipes import Recipe
+from tests.stack.embedded import Machine
+from tests.workers.conftest import ROOT, InstalledWorker
+
+
+def machine_with(workers: Sequence[InstalledWorker], folder: Path) -> Machine:
+    """Return a machine that has *workers*, with the sources of this checkout and the libraries of their locks."""
+    machine = Machine(folder)
+    for worker in workers:
+        install(Recipe(worker.name, str(ROOT / "worker-images" / worker.name)), machine.home, build=_linked(worker))
+    return machine
+
+
+def _linked(worker: InstalledWorker) -> Callable[[Path, Recipe, Callable[[str], None]], Version]:
+    def build(path: Path, recipe: Recipe, _progress: Callable[[str], None]) -> Version:
+        subprocess.run([worker.python, "-m", "venv", "--without-pip", str(path)], check=True)
+        (packages,) = path.glob("lib/python3*/site-packages")
+        (libraries,) = worker.environment.path.glob("lib/python3*/site-packages")
+        places = (ROOT / "sdk" / "src", recipe.source, libraries)
+        (packages / "linked.pth").write_text("".join(f"{place}\n" for place in places))
+        major, minor, micro = worker.environment.python_version.split(".")
+        return int(major), int(minor), int(micro)
+
+    return build

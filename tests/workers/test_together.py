@@ -1,0 +1,131 @@
+"""All three libraries at once on one machine, each in its own environment, under one scheduler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosaic.client import Mosaic, Resources, Submission
+from mosaic.lifecycle import RunState
+from tests.stack.embedded import Machine
+from tests.stack.runs import wait_for_end, wait_for_manifest, wait_for_state
+from tests.stack.waiting import until
+from tests.workers.conftest import InstalledWorker
+from tests.workers.linked import machine_with
+
+pytestmark = pytest.mark.slow
+
+#: Settings with which each library plays for long, saves often, and learns in the process of the run.
+CONFIGS: Mapping[str, dict[str, Any]] = {
+    "cleanrl": {"checkpoint_every": 1_000},
+    "xuance": {"checkpoint_every": 1_000},
+    "rllib": {"checkpoint_every": 1_000, "num_env_runners": 0, "algo_params": {"train_batch_size_per_learner": 500}},
+}
+#: Three of these fit on two cores; each is still one core for the libraries' threads.
+SHARE = Resources(cpus=0.6)
+#: Ray alone takes ten seconds to start on a quiet machine.
+PATIENCE_S = 180.0
+
+_TELL_THREADS = """
+import atexit
+import sys
+
+
+@atexit.register
+def tell() -> None:
+    if "torch" in sys.modules:
+        print(f"torch had {sys.modules['torch'].get_num_threads()} threads", file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def machine(
+    installed_worker: Callable[[str], InstalledWorker], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Machine]:
+    """A machine with all three libraries, on which the platform is up."""
+    machine = machine_with([installed_worker(name) for name in CONFIGS], tmp_path_factory.mktemp("together"))
+    machine.up()
+    yield machine
+    machine.platform.stop()
+
+
+@pytest.fixture(scope="module")
+def runs(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The id of one run of each library; all three are playing at the same time."""
+    telling = tmp_path_factory.mktemp("telling")
+    (telling / "sitecustomize.py").write_text(_TELL_THREADS)
+    with machine.connect() as mosaic:
+        started = {name: _submit(mosaic, name, telling) for name in CONFIGS}
+        for run_id in started.values():
+            _wait_for_episodes(mosaic, run_id, attempt=1)
+        assert [RunState.RUNNING] * 3 == [mosaic.run(run_id).run.state for run_id in started.values()]
+    return started
+
+
+def _submit(mosaic: Mosaic, name: str, telling: Path) -> str:
+    config = {"algo": "ppo", "env_id": "CartPole-v1", "total_steps": 10_000_000, **CONFIGS[name]}
+    surroundings = {"PYTHONPATH": str(telling)}
+    (run,) = mosaic.submit(Submission(name, config, seed=1, resources=SHARE, environment=surroundings))
+    return run.run_id
+
+
+def test_curves_of_three_libraries_share_one_picture(machine: Machine, runs: dict[str, str]) -> None:
+    drawn = machine.type("metrics", *runs.values())
+    told = machine.type("metrics", *runs.values(), "--json", "--name", "episode_return")
+
+    assert 0 == drawn.exit_code, drawn.errors
+    assert all(run_id[-8:] in drawn.output for run_id in runs.values())
+    assert {"env_steps"} == {curves["episode_return"][2] for curves in told.document.values()}
+
+
+def test_runs_of_a_killed_platform_go_on_from_their_checkpoints(machine: Machine, runs: dict[str, str]) -> None:
+    for run_id in runs.values():
+        _wait_for_checkpoint(machine.runs_root / run_id / "checkpoints")
+
+    machine.platform.kill()
+    machine.up()
+
+    with machine.connect() as mosaic:
+        for run_id in runs.values():
+            _wait_for_episodes(mosaic, run_id, attempt=2)
+            first, second = mosaic.run(run_id).attempts
+            assert "agent restarted" in first.reason
+            assert second.resumed_from.startswith("checkpoints/")
+
+
+def test_every_library_stops_within_the_grace_and_was_as_wide_as_its_lease(
+    machine: Machine, runs: dict[str, str]
+) -> None:
+    with machine.connect() as mosaic:
+        for run_id in runs.values():
+            wait_for_state(mosaic, run_id, RunState.RUNNING)
+            mosaic.cancel(run_id)
+        states = {name: wait_for_end(mosaic, run_id).run.state for name, run_id in runs.items()}
+        threads = {name: _threads(mosaic, run_id) for name, run_id in runs.items()}
+
+    assert dict.fromkeys(CONFIGS, RunState.CANCELLED) == states
+    assert dict.fromkeys(CONFIGS, "1") == threads
+
+
+def test_every_library_had_its_own_versions(machine: Machine, runs: dict[str, str]) -> None:
+    with machine.connect() as mosaic:
+        versions = {name: wait_for_manifest(mosaic, run_id).content["versions"] for name, run_id in runs.items()}
+
+    assert 3 == len({told["gymnasium"] for told in versions.values()})
+
+
+def _wait_for_episodes(mosaic: Mosaic, run_id: str, *, attempt: int) -> None:
+    until(lambda: len(mosaic.episodes(run_id, attempt=attempt)) >= 5, what="episodes", seconds=PATIENCE_S)
+
+
+def _wait_for_checkpoint(folder: Path) -> None:
+    until(lambda: list(folder.glob("*")), what=f"a checkpoint in {folder}", seconds=PATIENCE_S)
+
+
+def _threads(mosaic: Mosaic, run_id: str) -> str:
+    text = "\n".join(line.text for line in mosaic.logs(run_id))
+    return ",".join(re.findall(r"torch had (\d+) threads", text))
