@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -76,6 +78,12 @@ def test_a_setting_that_no_part_reads_is_refused_before_anything_starts() -> Non
 def test_a_stack_that_does_not_run_says_so() -> None:
     with pytest.raises(PlatformMissing, match=r"runs no services: it was made with only_brokers"):
         MosaicStack().submit("reference", env="CartPole-v1")
+
+
+def test_the_client_of_the_engine_is_loaded_only_when_a_stack_starts() -> None:
+    code = "import sys, mosaic.testing.plugin; sys.exit('docker' in sys.modules or 'testcontainers' in sys.modules)"
+
+    assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode
 
 
 def test_two_stacks_share_neither_name_nor_password() -> None:
