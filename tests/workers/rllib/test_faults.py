@@ -10,7 +10,7 @@ import pytest
 
 from mosaic.worker import validate_config
 from mosaic.worker.probe import probe
-from tests.workers.conftest import InstalledWorker
+from tests.workers.conftest import InstalledWorker, WorkerRun
 
 pytestmark = pytest.mark.slow
 
@@ -100,11 +100,22 @@ def test_an_environment_that_fails_is_named(rllib: InstalledWorker, env_id: str,
     assert sentence in run.of("run_failed")[0]["error"]
 
 
-def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(rllib: InstalledWorker) -> None:
-    run = rllib.run("full", {**SHORT, "checkpoint_every": 200}, MOSAIC_CHECKPOINT_DIR="/dev/full/checkpoints")
+@pytest.fixture(scope="module")
+def unlucky(rllib: InstalledWorker) -> WorkerRun:
+    """A run whose checkpoints cannot be written and whose W&B cannot be reached."""
+    config = {**SHORT, "checkpoint_every": 200, "track_wandb": True, "wandb_mode": "online"}
+    places = {"MOSAIC_CHECKPOINT_DIR": "/dev/full/checkpoints", "WANDB_BASE_URL": "http://127.0.0.1:9"}
+    return rllib.run("unlucky", config, **places)
 
-    assert 0 == run.exit_code, run.stderr[-2000:]
-    assert any("no checkpoint at step 200" in one["text"] for one in run.of("log"))
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(unlucky: WorkerRun) -> None:
+    assert 0 == unlucky.exit_code, unlucky.stderr[-2000:]
+    assert any("no checkpoint at step 200" in one["text"] for one in unlucky.of("log"))
+
+
+def test_wandb_that_is_not_there_does_not_stop_training(unlucky: WorkerRun) -> None:
+    assert 0 == unlucky.exit_code, unlucky.stderr[-2000:]
+    assert any("W&B" in one["text"] for one in unlucky.of("log"))
 
 
 def test_a_dry_run_shows_what_rllib_would_be_told(rllib: InstalledWorker) -> None:
@@ -114,12 +125,3 @@ def test_a_dry_run_shows_what_rllib_would_be_told(rllib: InstalledWorker) -> Non
     assert told["plan"].startswith("PPOConfig().environment(")
     assert "num_epochs=2" in told["plan"]
     assert "seed=1" in told["plan"]
-
-
-def test_wandb_that_is_not_there_does_not_stop_training(rllib: InstalledWorker) -> None:
-    run = rllib.run(
-        "no-key", {**SHORT, "track_wandb": True, "wandb_mode": "online"}, WANDB_BASE_URL="http://127.0.0.1:9"
-    )
-
-    assert 0 == run.exit_code, run.stderr[-2000:]
-    assert any("W&B" in one["text"] for one in run.of("log"))

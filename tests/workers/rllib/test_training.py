@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.workers.conftest import InstalledWorker
+from tests.workers.conftest import InstalledWorker, WorkerRun
 from tests.workers.rllib.conftest import changed_networks
 
 pytestmark = pytest.mark.slow
 
-SMALL_BATCHES = {"train_batch_size_per_learner": 200, "minibatch_size": 100, "num_epochs": 2}
+#: Learns sooner than RLlib's own settings, which are for more patient people.
+EAGER = {"lr": 0.0005, "train_batch_size_per_learner": 1000, "minibatch_size": 125, "num_epochs": 8}
 #: Iterations as short as can be, else the first checkpoint would be the last.
 ASYNCHRONOUS = {
     "total_steps": 3_000,
@@ -21,16 +22,43 @@ ASYNCHRONOUS = {
     "keep_checkpoints": 100,
     "algo_params": {"min_time_s_per_iteration": 0},
 }
-TOGETHER = {"algo": "ppo", "env_id": "mpe/simple_spread_v3", "total_steps": 400, "checkpoint_every": 200}
+TEAM = {"agent_0", "agent_1", "agent_2"}
+
+
+@pytest.fixture(scope="module")
+def ppo(rllib: InstalledWorker) -> WorkerRun:
+    """PPO with one agent."""
+    config = {"seed": 1, "total_steps": 12_000, "checkpoint_every": 4_000, "eval_episodes": 0, "algo_params": EAGER}
+    return rllib.run("ppo", config)
+
+
+@pytest.fixture(scope="module")
+def team(rllib: InstalledWorker) -> WorkerRun:
+    """PPO with agents that share a policy."""
+    config = {
+        "env_id": "mpe/simple_spread_v3",
+        "env_kwargs": {"local_ratio": 1.0},
+        "policies": "shared",
+        "total_steps": 9_000,
+        "checkpoint_every": 4_500,
+        "algo_params": {**EAGER, "lr": 0.001, "minibatch_size": 500, "gamma": 0.9},
+    }
+    return rllib.run("team", {"seed": 1, "eval_episodes": 1, **config})
+
+
+def test_ppo_makes_gradient_updates(rllib: InstalledWorker, ppo: WorkerRun) -> None:
+    losses = {"loss/policy", "loss/value", "entropy", "approx_kl", "explained_variance", "learning_rate"}
+
+    assert_learned(rllib, ppo, losses, policies={"default_policy"})
+
+
+def test_the_return_of_one_agent_rises(ppo: WorkerRun) -> None:
+    assert fmean(ppo.returns[-20:]) > 3 * fmean(ppo.returns[:20])
 
 
 @pytest.mark.parametrize(
     ("config", "losses"),
     [
-        (
-            {"algo": "ppo", "total_steps": 400, "checkpoint_every": 200, "algo_params": SMALL_BATCHES},
-            {"loss/policy", "loss/value", "entropy", "approx_kl", "explained_variance", "learning_rate"},
-        ),
         (
             {
                 "algo": "dqn",
@@ -64,44 +92,42 @@ TOGETHER = {"algo": "ppo", "env_id": "mpe/simple_spread_v3", "total_steps": 400,
     ids=lambda value: value["algo"] if isinstance(value, dict) else "",
 )
 def test_an_algorithm_makes_gradient_updates(rllib: InstalledWorker, config: dict[str, Any], losses: set[str]) -> None:
-    run = rllib.run(f"trains-{config['algo']}", {"seed": 1, "eval_episodes": 0, **config})
+    run = rllib.run(str(config["algo"]), {"seed": 1, "eval_episodes": 0, **config})
 
+    assert_learned(rllib, run, losses, policies={"default_policy"})
+
+
+def test_agents_that_share_a_policy_train_it(rllib: InstalledWorker, team: WorkerRun) -> None:
+    assert_learned(rllib, team, {"loss/policy", "loss/value"}, policies={"shared"})
+    assert TEAM == set(team.of("episode")[0]["agent_returns"])
+
+
+def test_the_return_of_several_agents_rises(team: WorkerRun) -> None:
+    tenth = len(team.returns) // 10
+
+    assert fmean(team.returns[-tenth:]) > fmean(team.returns[:tenth]) + 5
+
+
+def test_agents_with_policies_of_their_own_train_each_played_by_several_processes(rllib: InstalledWorker) -> None:
+    config = {
+        "env_id": "mpe/simple_spread_v3",
+        "policies": "independent",
+        "num_env_runners": 2,
+        "total_steps": 400,
+        "checkpoint_every": 200,
+        "algo_params": {"train_batch_size_per_learner": 200, "minibatch_size": 100, "num_epochs": 2},
+    }
+
+    run = rllib.run("independent", {"seed": 1, "eval_episodes": 0, **config})
+
+    assert_learned(rllib, run, {"loss/policy", "loss/value"}, policies=TEAM)
+    assert TEAM == {payload["agent"] for payload in run.of("metric") if payload["name"] == "loss/policy"}
+
+
+def assert_learned(worker: InstalledWorker, run: WorkerRun, losses: set[str], *, policies: set[str]) -> None:
+    """Hold that *run* ended well, changed the weights of all *policies* and told finite *losses*."""
     assert 0 == run.exit_code, run.stderr[-2000:]
-    assert {"default_policy": True} == changed_networks(rllib, run)
+    assert dict.fromkeys(policies, True) == changed_networks(worker, run)
     assert losses <= {payload["name"] for payload in run.of("metric")}
     assert all(math.isfinite(value) for name in losses for value in run.values(name))
     assert run.returns
-
-
-@pytest.mark.parametrize(
-    ("policies", "env_runners", "names"),
-    [("shared", 2, {"shared"}), ("independent", 0, {"agent_0", "agent_1", "agent_2"})],
-)
-def test_several_agents_learn(rllib: InstalledWorker, policies: str, env_runners: int, names: set[str]) -> None:
-    config = {**TOGETHER, "policies": policies, "num_env_runners": env_runners, "algo_params": SMALL_BATCHES}
-
-    run = rllib.run(f"together-{policies}", {"seed": 1, "eval_episodes": 1, **config})
-
-    assert 0 == run.exit_code, run.stderr[-2000:]
-    assert dict.fromkeys(names, True) == changed_networks(rllib, run)
-    assert names == {payload["agent"] for payload in run.of("metric") if payload["name"] == "loss/policy"}
-    played = [one for one in run.of("episode") if "agent_id" not in one]
-    assert all({"agent_0", "agent_1", "agent_2"} == set(one["agent_returns"]) for one in played)
-
-
-def test_the_return_of_one_agent_rises(rllib: InstalledWorker) -> None:
-    faster = {"lr": 0.0005, "train_batch_size_per_learner": 1000, "minibatch_size": 125, "num_epochs": 8}
-
-    run = rllib.run("rises", {"seed": 1, "total_steps": 12_000, "eval_episodes": 0, "algo_params": faster})
-
-    assert fmean(run.returns[-20:]) > 3 * fmean(run.returns[:20])
-
-
-def test_the_return_of_several_agents_rises(rllib: InstalledWorker) -> None:
-    faster = {"lr": 0.001, "train_batch_size_per_learner": 1000, "minibatch_size": 500, "num_epochs": 10, "gamma": 0.9}
-    config = {"env_id": "mpe/simple_spread_v3", "env_kwargs": {"N": 2, "local_ratio": 1.0}, "total_steps": 15_000}
-
-    run = rllib.run("rises-together", {"seed": 1, **config, "eval_episodes": 0, "algo_params": faster})
-
-    tenth = len(run.returns) // 10
-    assert fmean(run.returns[-tenth:]) > fmean(run.returns[:tenth]) + 5

@@ -21,8 +21,9 @@ from mosaic_rllib.processes import processes_of
 #: Memory for what the processes of the run hand to each other; taken only as far as it is used.
 _OBJECT_STORE_BYTES = 400 * 1024**2
 _PREFIX = "mosaic-ray-"
-#: How long Ray may take to end by itself, and then to notice that its processes were killed.
-_FAREWELL_S = 1.0
+#: How long Ray may take to end by itself, and that when the run was asked to stop.
+_FAREWELL_S = 5.0
+_HASTY_FAREWELL_S = 0.5
 
 
 def prepare_environment() -> None:
@@ -79,19 +80,19 @@ def ray_instance(plan: Plan, wishes: Wishes) -> Iterator[None]:
             signal.signal(number, handler)
         yield
     finally:
-        _end(ray.shutdown, directory)
+        _end(ray.shutdown, directory, within_s=_HASTY_FAREWELL_S if wishes.stop else _FAREWELL_S)
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _end(shutdown: Callable[[], None], directory: Path) -> None:
-    """Let Ray say goodbye, but not for long: it waits for each of its processes in turn."""
+def _end(shutdown: Callable[[], None], directory: Path, *, within_s: float) -> None:
+    """Let Ray say goodbye, but not for long: it would wait for each of its processes in turn."""
     processes = processes_of(directory)
     farewell = threading.Thread(target=shutdown, name="ray-farewell", daemon=True)
     farewell.start()
-    farewell.join(_FAREWELL_S)
+    farewell.join(within_s)
     for process in processes:
         process.kill()
-    farewell.join(_FAREWELL_S)
+    farewell.join(within_s)
 
 
 def _own_directory() -> Path:

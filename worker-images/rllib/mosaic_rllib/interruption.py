@@ -46,6 +46,25 @@ class Wishes:
         """Tell whether work under way has to be given up."""
         return time.monotonic() > self._give_up_at
 
+    def is_overdue(self) -> bool:
+        """Tell whether even the state after finished work can no longer be waited for."""
+        return time.monotonic() > self._give_up_at + _PATIENCE_S
+
+    @contextmanager
+    def excusing(self) -> Iterator[None]:
+        """Take what fails after the wish to stop for a part of it: whoever stops a run may stop its processes too.
+
+        Raises:
+            GivenUp: something failed after the wish.
+
+        """
+        try:
+            yield
+        except Exception as error:
+            if self.stop:
+                raise GivenUp from error
+            raise
+
     @contextmanager
     def nothing_to_lose(self) -> Iterator[None]:
         """Let a wish to stop end what is done within at once.

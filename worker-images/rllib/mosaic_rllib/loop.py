@@ -101,9 +101,10 @@ class TrainingLoop:
         """Run one iteration, report it, and keep it where it would be missed."""
         started = time.monotonic()
         try:
-            result = run_until(
-                lambda: iterate(algorithm, self._plan), self._wishes.is_time_up, lambda: release(algorithm)
-            )
+            with self._wishes.excusing():
+                result = run_until(
+                    lambda: iterate(algorithm, self._plan), self._wishes.is_time_up, lambda: release(algorithm)
+                )
         except Exception as error:
             raise explained(error, self.progress.step) from error
         took_s = time.monotonic() - started
@@ -163,13 +164,19 @@ class TrainingLoop:
             begin_anew(algorithm, derived_seed(self.progress.seed, self.progress.step))
 
     def _keep_aside(self, algorithm: Algorithm) -> None:
-        """Let RLlib save its state, in place of what it saved before."""
+        """Let RLlib save its state, in place of what it saved before.
+
+        Raises:
+            GivenUp: the run was asked to stop, and those who have parts of the state do not answer.
+
+        """
         if self.kept_aside is not None and self.kept_aside.iteration == self.progress.iteration:
             return
         fresh = self._scratch / "fresh"
         shutil.rmtree(fresh, ignore_errors=True)
         try:
-            save(algorithm, fresh)
+            with self._wishes.excusing():
+                run_until(lambda: save(algorithm, fresh), self._wishes.is_overdue, lambda: release(algorithm))
         except OSError as error:
             self._tell_of_missing(self.progress.step, error)
             return
