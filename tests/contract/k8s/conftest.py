@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.contract.k8s.kubectl import render
-from tests.contract.k8s.manifests import ROOT, Manifests
+from tests.contract.k8s.manifests import Manifests, copy_with_secrets
 
 
 @pytest.fixture(scope="session")
 def k8s_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of k8s/ in which the secrets of the dev overlay have been made, as its README says."""
-    folder = tmp_path_factory.mktemp("k8s") / "k8s"
-    shutil.copytree(ROOT / "k8s", folder, ignore=shutil.ignore_patterns("secrets"))
-    made = [sys.executable, ROOT / "compose" / "make_secrets.py", folder / "overlays" / "dev" / "secrets"]
-    subprocess.run(made, check=True)
-    return folder
+    """A copy of k8s/ in which the secrets of the dev overlay have been made."""
+    return copy_with_secrets(tmp_path_factory.mktemp("k8s") / "k8s")
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,3 +77,11 @@ class Manifests:
         for source in pod.container.get("envFrom", ()):
             variables |= maps[source["configMapRef"]["name"]]["data"]
         return variables | {entry["name"]: entry.get("value") for entry in pod.container.get("env", ())}
+
+
+def copy_with_secrets(folder: Path) -> Path:
+    """Copy k8s/ to *folder*, make the secrets of the dev overlay there as its page says, and return it."""
+    shutil.copytree(ROOT / "k8s", folder, ignore=shutil.ignore_patterns("secrets"))
+    made = [sys.executable, ROOT / "compose" / "make_secrets.py", folder / "overlays" / "dev" / "secrets"]
+    subprocess.run(made, check=True)
+    return folder
