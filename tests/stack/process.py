@@ -46,6 +46,16 @@ class Part:
         """Tell whether it runs."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def exit_status(self) -> int | None:
+        """How it ended, None while it runs."""
+        return self._process.poll() if self._process is not None else None
+
+    def metrics(self) -> str:
+        """Return what it tells Prometheus."""
+        with urllib.request.urlopen(self._ready_url.replace("/readyz", "/metrics"), timeout=5) as answer:
+            return str(answer.read(), "utf-8")
+
     def start(self) -> None:
         """Start it; do not wait."""
         assert not self.is_alive, f"{self.name} runs already"
