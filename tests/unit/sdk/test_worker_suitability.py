@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mosaic.worker.environments import missing_from
 from mosaic.worker.suitability import pair_fault
 from mosaic.worker.validation import validate_config
 
@@ -125,3 +126,12 @@ def test_of_many_algorithms_that_could_a_few_are_named() -> None:
 )
 def test_what_is_not_known_forbids_nothing(schema: Mapping[str, Any], config: Mapping[str, Any]) -> None:
     assert pair_fault(schema, config) is None
+
+
+def test_an_environment_that_the_libraries_of_a_worker_lack_is_refused_with_the_nearest() -> None:
+    older = {**CLEANRL, "x-missing-environments": missing_from({"Hopper-v4", "CartPole-v1"})}
+
+    fault = pair_fault(older, {"algo": "sac", "env_id": "Hopper-v5"})
+
+    assert "this worker's libraries do not have Hopper-v5, did you mean 'Hopper-v4'?" == fault
+    assert pair_fault(older, {"algo": "sac", "env_id": "Hopper-v4"}) is None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mosaic.worker import validate_config
-from mosaic.worker.probe import probe
+from mosaic.worker.suitability import pair_fault
 from tests.workers.conftest import InstalledWorker
 
 pytestmark = pytest.mark.slow
@@ -20,9 +20,7 @@ SHORT = {"algo": "ppo", "env_id": "CartPole-v1", "seed": 1, "total_steps": 512}
 @pytest.fixture(scope="module")
 def schema(cleanrl: InstalledWorker) -> Any:
     """The schema that the fleet checks a submission against."""
-    (worker,) = probe(cleanrl.python).workers
-    assert () == worker.faults
-    return worker.config_schema
+    return cleanrl.schema()
 
 
 @pytest.mark.parametrize(
@@ -48,6 +46,11 @@ def test_every_algorithm_that_must_be_offered_is(schema: Any) -> None:
 
     assert {"ppo", "dqn", "c51", "ppo_continuous_action", "sac", "td3", "ddpg"} <= offered
     assert "number" == schema["$defs"]["ppo"]["properties"]["learning_rate"]["type"]
+
+
+def test_an_environment_of_a_newer_gymnasium_is_refused_at_submission(schema: Any) -> None:
+    assert "did you mean 'Hopper-v4'?" in str(pair_fault(schema, {"algo": "sac", "env_id": "Hopper-v5"}))
+    assert pair_fault(schema, {"algo": "sac", "env_id": "Hopper-v4"}) is None
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from mosaic.worker import config_schema
+from mosaic.worker.environments import missing_from
 from mosaic_cleanrl.config import CleanRLConfig
 from mosaic_cleanrl.scripts import ALIASES, Parameter, Script, installed_scripts, usable_names
 
@@ -24,12 +25,15 @@ _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 def published_schema() -> dict[str, Any]:
     """Return the schema: the fields of `CleanRLConfig`, and per algorithm what ``algo_params`` may hold."""
+    import gymnasium
+
     schema = config_schema(CleanRLConfig)
     names = sorted(usable_names(), key=lambda name: name != _DEFAULT_ALGO)
     schema["properties"]["algo"]["enum"] = names
     schema["$defs"] = {name: parameters_schema(_script(name)) for name in names if name not in ALIASES}
     schema["anyOf"] = [_branch(name) for name in names] + [_unknown_algo(names)]
     schema["x-algorithms"] = {name: _abilities(_script(name)) for name in names}
+    schema["x-missing-environments"] = missing_from(gymnasium.registry)
     return schema
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,19 @@ from mosaic.cli import render
 from mosaic.cli.options import AsJson, connect
 from mosaic.errors import NotFound, Unavailable, did_you_mean
 from mosaic.worker.environments import Environment, catalog, find, why_not
+from mosaic.worker.suitability import why_absent
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What a worker of the fleet publishes about itself."""
+
+    capabilities: Mapping[str, Any]
+    schema: Mapping[str, Any]
+
+    def why_not(self, env: Environment) -> str | None:
+        """Return why it cannot train on *env*, or None when it can."""
+        return why_not(env, self.capabilities) or why_absent(self.schema, env)
 
 
 def envs(
@@ -22,7 +36,7 @@ def envs(
     as_json: AsJson = False,
 ) -> None:
     """List the environments of the catalog, and which workers of the fleet can train on them."""
-    workers = _capabilities()
+    workers = _known_workers()
     if name:
         _show(name, workers, as_json)
         return
@@ -44,7 +58,7 @@ def envs(
         render.out.print("[dim]no worker is known: start the platform to see who can train on what[/]")
 
 
-def _show(name: str, workers: Mapping[str, Mapping[str, Any]], as_json: bool) -> None:
+def _show(name: str, workers: Mapping[str, Worker], as_json: bool) -> None:
     env = find(name)
     if env is None:
         hint = did_you_mean(name, [known.env_id for known in catalog()])
@@ -56,24 +70,27 @@ def _show(name: str, workers: Mapping[str, Mapping[str, Any]], as_json: bool) ->
     render.out.print(f"{env.about}\n{env.actions} actions, {env.observations} observations")
     if env.needs:
         render.out.print(f"needs {env.needs}")
-    for worker, capabilities in sorted(workers.items()):
-        reason = why_not(env, capabilities)
-        render.out.print(f"  {worker}: {'can train on it' if reason is None else reason}", markup=False)
+    for worker_name, worker in sorted(workers.items()):
+        reason = worker.why_not(env)
+        render.out.print(f"  {worker_name}: {'can train on it' if reason is None else reason}", markup=False)
 
 
-def _described(env: Environment, workers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _described(env: Environment, workers: Mapping[str, Worker]) -> dict[str, Any]:
     return {**render.as_plain(env), "workers": _trainers(env, workers)}
 
 
-def _trainers(env: Environment, workers: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    return [name for name, capabilities in sorted(workers.items()) if why_not(env, capabilities) is None]
+def _trainers(env: Environment, workers: Mapping[str, Worker]) -> list[str]:
+    return [name for name, worker in sorted(workers.items()) if worker.why_not(env) is None]
 
 
-def _capabilities() -> dict[str, Mapping[str, Any]]:
+def _known_workers() -> dict[str, Worker]:
     """Return what each worker of the fleet can do; the catalog is worth reading without a fleet, too."""
     try:
         with connect() as platform:
             workers = platform.fleet().workers
     except Unavailable:
         return {}
-    return {worker.name: json.loads(worker.capabilities_json or "{}") for worker in workers}
+    return {
+        worker.name: Worker(json.loads(worker.capabilities_json or "{}"), json.loads(worker.config_schema_json or "{}"))
+        for worker in workers
+    }

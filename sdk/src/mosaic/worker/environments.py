@@ -7,12 +7,14 @@ work with a worker is refused before anything is queued, with the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 #: Families that come with Gymnasium itself: a worker that says ``gymnasium`` means these.
 BUNDLED = frozenset({"classic_control", "toy_text"})
+#: Families whose environments Gymnasium registers when it is imported.
+_REGISTERED = BUNDLED | {"box2d", "mujoco"}
 #: Families that a worker may claim at once by saying ``pettingzoo``.
 PETTINGZOO = frozenset({"mpe", "pettingzoo_classic", "butterfly"})
 #: PettingZoo's versions are ``_v3`` where Gymnasium writes ``-v3``.
@@ -45,6 +47,14 @@ def find(env_id: str) -> Environment | None:
     """
     name = env_id.rpartition("/")[2] if _PETTINGZOO_ID.search(env_id) else env_id
     return next((known for known in _CATALOG if known.env_id == name), None)
+
+
+def missing_from(registered: Container[str]) -> list[str]:
+    """Return what the catalog lists of the families Gymnasium brings itself and *registered* does not have.
+
+    Releases of Gymnasium differ: MuJoCo's tasks are v4 in older ones and v5 in newer ones.
+    """
+    return [known.env_id for known in _CATALOG if known.family in _REGISTERED and known.env_id not in registered]
 
 
 def why_not(environment: Environment, capabilities: Mapping[str, Any]) -> str | None:

@@ -3,7 +3,8 @@
 The schema of a worker may carry ``x-algorithms``: for each algorithm the ``action_spaces`` it can act in, and
 the ``min_agents`` and ``max_agents`` it trains together. ``environments`` names those it can train on
 although their catalog entry says otherwise, such as a game whose actions the library makes discrete. What an
-entry leaves out forbids nothing.
+entry leaves out forbids nothing. ``x-missing-environments`` lists those of the catalog that the worker's
+libraries do not have.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mosaic.worker.environments import Environment, find
+from mosaic.errors import did_you_mean
+from mosaic.worker.environments import Environment, catalog, find
 
 #: More names than this help nobody to choose.
 _MOST_NAMES = 8
@@ -26,6 +28,8 @@ def pair_fault(schema: Mapping[str, Any], config: Mapping[str, Any]) -> str | No
     algo, env_id = (_setting(schema, config, name) for name in ("algo", "env_id"))
     environment = find(env_id) if isinstance(env_id, str) else None
     known = _mapping(schema.get("x-algorithms"))
+    if environment is not None and (absent := why_absent(schema, environment)):
+        return absent
     if environment is None or not isinstance(algo, str) or algo not in known:
         return None
     reason = _why_not(algo, _mapping(known[algo]), environment)
@@ -33,6 +37,15 @@ def pair_fault(schema: Mapping[str, Any], config: Mapping[str, Any]) -> str | No
         return None
     able = [name for name, facts in known.items() if _why_not(name, _mapping(facts), environment) is None]
     return reason + _advice(sorted(able))
+
+
+def why_absent(schema: Mapping[str, Any], environment: Environment) -> str | None:
+    """Return that the worker's libraries do not have *environment*, with what they have; None if they have it."""
+    missing = schema.get("x-missing-environments") or ()
+    if environment.env_id not in missing:
+        return None
+    there = [known.env_id for known in catalog() if known.family == environment.family and known.env_id not in missing]
+    return f"this worker's libraries do not have {environment.env_id}{did_you_mean(environment.env_id, there)}"
 
 
 def _why_not(algo: str, facts: Mapping[str, Any], environment: Environment) -> str | None:
