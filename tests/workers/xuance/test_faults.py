@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from mosaic.worker import validate_config
-from mosaic.worker.probe import probe
 from mosaic.worker.suitability import pair_fault
 from tests.workers.conftest import InstalledWorker
 
@@ -30,9 +29,7 @@ SHORT: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def schema(xuance: InstalledWorker) -> Any:
     """The schema that the fleet checks a submission against."""
-    (worker,) = probe(xuance.python).workers
-    assert () == worker.faults
-    return worker.config_schema
+    return xuance.schema()
 
 
 @pytest.mark.parametrize(
