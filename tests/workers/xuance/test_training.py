@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.workers.conftest import InstalledWorker
-from tests.workers.xuance.conftest import changed_weights
+from tests.workers.xuance.conftest import answer_of, changed_weights
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +36,21 @@ ALGORITHMS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "iql": (_OFF_POLICY_TEAM, {"loss/q", "epsilon"}),
     "maddpg": (_OFF_POLICY_TEAM, {"loss/actor", "loss/critic"}),
 }
+#: MPE takes actions between 0 and 1 and clips others.
+_STEP_OUT_OF_BOUNDS = """
+import sys
+from pathlib import Path
+import numpy as np
+from xuance.environment import make_envs
+from mosaic_xuance.config import XuanCeConfig
+from mosaic_xuance.library import arguments
+config = XuanCeConfig("bounds", algo=sys.argv[1], env_id=sys.argv[2], num_envs=1)
+envs = make_envs(arguments(config, config.overrides(1, log_dir=Path(), model_dir=Path())))
+envs.reset()
+actions = [{agent: np.full(5, 2.0, dtype=np.float32) for agent in envs.agents}]
+envs.step(actions)
+print(min(float(action.min()) for action in actions[0].values()))
+"""
 SMALL = {"seed": 1, "keep_checkpoints": 9, "num_envs": 4, "metrics_every": 100, "eval_episodes": 1}
 
 
@@ -59,6 +74,10 @@ def test_episodes_of_a_team_are_told_for_the_team_and_for_each_agent(xuance: Ins
     parts = {one["agent_id"]: one["total_reward"] for one in told if "agent_id" in one}
     assert {"agent_0", "agent_1", "agent_2"} == set(parts)
     assert pytest.approx(fmean(parts.values())) == next(one["total_reward"] for one in told if "agent_id" not in one)
+
+
+def test_a_team_remembers_its_actions_as_it_drew_them(xuance: InstalledWorker) -> None:
+    assert 2.0 == answer_of(xuance, _STEP_OUT_OF_BOUNDS, "ippo", "simple_spread_v3")
 
 
 @pytest.mark.parametrize("env_id", ["Hopper-v5", "BipedalWalker-v3", "Acrobot-v1"])
