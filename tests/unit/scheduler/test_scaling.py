@@ -76,6 +76,22 @@ def test_a_quota_bounds_what_would_fit() -> None:
     assert {"cleanrl": 2} == fitting(fleet, cleanrl=a_node(gpus=1))
 
 
+def test_what_a_larger_fleet_would_lend_counts() -> None:
+    fleet = a_fleet(
+        a_node(gpus=1),
+        teams=(a_team("vision", gpus=1), a_team("nlp", gpus=4)),
+        queued=tuple(a_run(f"run-{number}") for number in range(3)),
+    )
+
+    assert {"cleanrl": 2} == fitting(fleet, cleanrl=a_node(gpus=1))
+
+
+def test_a_run_that_nobody_could_execute_does_not_count() -> None:
+    fleet = a_fleet(a_node(), queued=(a_run(capabilities=frozenset({"jax"})), a_run("stray", team="nobodys")))
+
+    assert {} == fitting(fleet, cleanrl=a_node())
+
+
 def test_a_cap_bounds_what_would_fit() -> None:
     fleet = a_fleet(
         teams=(a_team("vision", max_running=1),), queued=tuple(a_run(f"run-{number}") for number in range(5))

@@ -15,17 +15,14 @@ from mosaic_scheduler.domain.reasons import ReasonCode
 from mosaic_scheduler.domain.run import QueuedRun
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node, Snapshot
 
-#: What one more machine could change. Quotas, caps and times stand however many machines there are,
-#: and a run for which others are leaving has its place already.
-_SHORT_OF_ROOM = frozenset(
+#: What no machine changes: it is not its time yet, nobody may run it, or others are leaving for it already.
+#: Quotas are not among them, because what a team may borrow grows with the fleet; the second plan decides.
+_WAITS_FOR_SOMETHING_ELSE = frozenset(
     {
-        ReasonCode.WORKER_ABSENT,
-        ReasonCode.WORKER_AWAY,
-        ReasonCode.NODES_FULL,
-        ReasonCode.GPU_MEMORY_FULL,
-        ReasonCode.SLOTS_FULL,
-        ReasonCode.HELD_BACK,
-        ReasonCode.RESERVED,
+        ReasonCode.NOT_BEFORE,
+        ReasonCode.TEAM_UNKNOWN,
+        ReasonCode.CAPABILITY_MISSING,
+        ReasonCode.MAKING_ROOM,
     }
 )
 
@@ -40,17 +37,18 @@ def runs_that_would_fit(
 ) -> Counter[WorkerName]:
     """Count, by worker, the queued runs that would start if there were more machines like *machines*.
 
-    The next round is planned with one empty machine more for every run that is short of room: a run
+    The next round is planned with one empty machine more for every run that could use one: a run
     counts when it starts on one of those. So quotas, caps and gangs weigh as they do in any round, and
     a run larger than the machine of its worker does not count. For a worker of which no machine is
     known, one is imagined that is just large enough.
     """
     planner = Planner(snapshot)
     decided = planner.plan(now)
-    short = [planner.queued[run_id] for run_id, why in decided.waiting.items() if why.code in _SHORT_OF_ROOM]
+    waiting = decided.waiting.items()
+    able = [planner.queued[run_id] for run_id, why in waiting if why.code not in _WAITS_FOR_SOMETHING_ELSE]
     planner.apply(changes_of(decided, queued=planner.queued, running=planner.running, now=now))
-    planner.apply(_imagined(_some_of_each(short), machines))
-    worker_of = {run.run_id: run.worker for run in short}
+    planner.apply(_imagined(_some_of_each(able), machines))
+    worker_of = {run.run_id: run.worker for run in able}
     starts = (start for start in planner.plan(now).admissions if start.node_id.startswith(_PREFIX))
     return Counter(worker_of[start.run_id] for start in starts if start.run_id in worker_of)
 
