@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 
+from hypothesis import given
+
 from mosaic.ids import WorkerName
+from mosaic_scheduler.domain.policy import plan
 from mosaic_scheduler.domain.scaling import last_machines, runs_that_would_fit
 from mosaic_scheduler.domain.snapshot import Node, Snapshot
 from tests.builders import NOON, a_fleet, a_node, a_run, a_team, an_agent, an_attempt
+from tests.unit.scheduler.test_properties import checked, snapshots
 
 CLEANRL = WorkerName("cleanrl")
 
@@ -125,3 +130,15 @@ def test_a_machine_that_stands_replaces_a_remembered_one() -> None:
     small, large = a_node("n1", gpus=1), a_node("n2", gpus=4)
 
     assert {CLEANRL: small} == last_machines({CLEANRL: large}, {"n1": small}, (an_agent("n1"),))
+
+
+@checked
+@given(snapshots())
+def test_no_more_machines_are_asked_for_than_runs_wait(snapshot: Snapshot) -> None:
+    nodes = {node.node_id: node for node in snapshot.nodes}
+    waiting = plan(snapshot, now=NOON).waiting
+    worker_of = {run.run_id: run.worker for run in snapshot.queued}
+
+    counted = runs_that_would_fit(snapshot, last_machines({}, nodes, snapshot.agents), now=NOON)
+
+    assert counted <= Counter(worker_of[run_id] for run_id in waiting)
