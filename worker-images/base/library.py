@@ -9,6 +9,7 @@ of its own. The lock accepts both files; this chooses where to look.
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,12 +18,14 @@ TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 #: What torch needs for CUDA; the CPU build needs none of it.
 CUDA_LOCK = Path(__file__).with_name("cuda.lock")
 
+_TORCH = re.compile(r"^torch==[^\s;+]+", re.MULTILINE)
+
 
 def pip_arguments(lock: Path, *, torch: str, wheels: Path, torch_index: str = TORCH_CPU_INDEX) -> list[str]:
     """Return what ``pip install`` is told: everything in *lock*, and nothing that is not in it."""
     # A lock is whole and tested: what a library says of itself, also of Python, is not asked again.
     arguments = ["--no-deps", "--ignore-requires-python", "--require-hashes", "--requirement", str(lock)]
-    if not _names_torch(lock):
+    if not _TORCH.search(lock.read_text(encoding="utf-8")):
         return arguments
     if torch == "cuda":
         return [*arguments, "--requirement", str(CUDA_LOCK)]
@@ -30,6 +33,13 @@ def pip_arguments(lock: Path, *, torch: str, wheels: Path, torch_index: str = TO
     if any(wheels.glob("torch-*.whl")):
         return [*arguments, "--find-links", str(wheels)]
     return [*arguments, "--extra-index-url", torch_index]
+
+
+def choose_torch(lock: Path, torch: str) -> None:
+    """Let *lock* name the build of *torch* that is wanted; its hashes are those of both."""
+    if torch == "cpu":
+        # By version alone pip would prefer the file whose hash the index tells, which is the one for CUDA.
+        lock.write_text(_TORCH.sub(r"\g<0>+cpu", lock.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def main() -> int:
@@ -42,13 +52,10 @@ def main() -> int:
     parser.add_argument("--wheels", type=Path, default=Path("/wheels"))
     asked = parser.parse_args()
     arguments = pip_arguments(asked.lock, torch=asked.torch, wheels=asked.wheels, torch_index=asked.torch_index)
+    choose_torch(asked.lock, asked.torch)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(asked.environment)], check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(asked.environment / "bin" / "python"), "install", "--quiet"]
     return subprocess.run([*pip, *arguments], check=False).returncode
-
-
-def _names_torch(lock: Path) -> bool:
-    return any(line.startswith("torch==") for line in lock.read_text(encoding="utf-8").splitlines())
 
 
 if __name__ == "__main__":

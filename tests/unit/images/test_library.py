@@ -33,6 +33,20 @@ def test_torch_for_gpus_brings_the_libraries_of_cuda(tmp_path):
     assert "--find-links" not in arguments
 
 
+def test_a_lock_is_made_to_name_the_build_for_cpus(tmp_path):
+    lock = _lock(tmp_path, "torch==2.13.0")
+    library.choose_torch(lock, "cpu")
+
+    assert lock.read_text().startswith("torch==2.13.0+cpu \\\n")
+
+
+def test_a_lock_is_left_alone_for_gpus(tmp_path):
+    lock = _lock(tmp_path, "torch==2.13.0")
+    library.choose_torch(lock, "cuda")
+
+    assert lock.read_text().startswith("torch==2.13.0 \\\n")
+
+
 def _lock(folder, pin):
     path = folder / "requirements.lock"
     path.write_text(f"{pin} \\\n    --hash=sha256:{'0' * 64}\n")
