@@ -62,7 +62,7 @@ def test_the_return_of_one_agent_rises(ppo: WorkerRun) -> None:
         (
             {
                 "algo": "dqn",
-                "total_steps": 300,
+                "total_steps": 200,
                 "checkpoint_every": 100,
                 "algo_params": {
                     "num_steps_sampled_before_learning_starts": 100,
@@ -76,10 +76,11 @@ def test_the_return_of_one_agent_rises(ppo: WorkerRun) -> None:
                 "algo": "sac",
                 "env_id": "Pendulum-v1",
                 # Its episodes take 200 steps, and a checkpoint begins new ones.
-                "total_steps": 500,
-                "checkpoint_every": 250,
+                "total_steps": 300,
+                "checkpoint_every": 220,
                 "algo_params": {
-                    "num_steps_sampled_before_learning_starts": 100,
+                    "num_steps_sampled_before_learning_starts": 200,
+                    "min_sample_timesteps_per_iteration": 20,
                     "train_batch_size_per_learner": 32,
                     "min_time_s_per_iteration": 0,
                 },

@@ -18,12 +18,15 @@ _SHARED = {
     "vf_explained_var": "explained_variance",
     "default_optimizer_learning_rate": "learning_rate",
 }
-#: Where an algorithm has an actor and critics, its losses are called so.
-_ACTOR_CRITIC = {
-    "policy_loss": "loss/actor",
-    "qf_loss": "loss/critic",
-    "alpha_loss": "loss/entropy",
-    "policy_lr": "learning_rate",
+#: What an algorithm calls otherwise: SAC has an actor and critics, IMPALA tells sums over the batch beside means.
+_OF_ALGO = {
+    "sac": {
+        "policy_loss": "loss/actor",
+        "qf_loss": "loss/critic",
+        "alpha_loss": "loss/entropy",
+        "policy_lr": "learning_rate",
+    },
+    "impala": {"mean_pi_loss": "loss/policy", "mean_vf_loss": "loss/value", "vf_loss": "rllib/vf_loss"},
 }
 #: Of all learners together; the sums of their parts are told anyway.
 _TOGETHER = "__all_modules__"
@@ -38,7 +41,7 @@ class TrainingDiverged(RuntimeError):
 
 def learner_metrics(algo: str, result: Mapping[str, Any]) -> dict[str | None, dict[str, float]]:
     """Return the values of each policy; the only policy of a single agent is called None."""
-    names = _SHARED | (_ACTOR_CRITIC if algo == "sac" else {})
+    names = _SHARED | _OF_ALGO.get(algo, {})
     found: dict[str | None, dict[str, float]] = {}
     for module, values in sorted(result.get("learners", {}).items()):
         if module != _TOGETHER and isinstance(values, Mapping):
