@@ -28,6 +28,7 @@ from mosaic.client import Mosaic, Submission
 from mosaic.hosting.settings import home_directory
 from mosaic.lifecycle import RunState
 
+SEED = 1
 #: Steps that take a quarter of a minute or so; none of the workers saves a checkpoint midway.
 STEPS = {"cleanrl": 24_000, "xuance": 16_000, "rllib": 12_000}
 #: What the agent would set for a lease of one core.
@@ -81,7 +82,7 @@ def bare_command(worker: str, python: Path, config: Mapping[str, Any]) -> list[s
     """Return the command that trains *config* without us, as the worker itself describes it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "config.json"
-        path.write_text(json.dumps({**config, "run_id": "bare"}))
+        path.write_text(json.dumps({**config, "run_id": "bare", "seed": SEED}))
         command = [str(python), "-m", f"mosaic_{worker}", "--config", str(path), "--dry-run", "--emit-summary"]
         done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
     summary = json.loads(done.stdout.splitlines()[-1])["summary"]
@@ -112,7 +113,7 @@ def bare_training(command: list[str]) -> Training:
 def training_under_agent(fleet: Mosaic, worker: str, config: Mapping[str, Any]) -> Training:
     """Train on the platform and return what the worker stamped on its episodes."""
     started = time.time()
-    (run,) = fleet.submit(Submission(worker, config, seed=config["seed"]))
+    (run,) = fleet.submit(Submission(worker, config, seed=SEED))
     done = fleet.wait(run.run_id)
     if done.state is not RunState.SUCCEEDED:
         raise RuntimeError(f"{worker} {done.state.value}: {done.reason}")
@@ -134,7 +135,7 @@ def training_of(started: float, episodes: list[tuple[float, int]]) -> Training:
 
 def compare(fleet: Mosaic, worker: str, python: Path, *, rounds: int, steps: int) -> Comparison:
     """Train by turns; the first of each kind only warms the disk."""
-    config = {"algo": "ppo", "env_id": "CartPole-v1", "total_steps": steps, "seed": 1, "eval_episodes": 0}
+    config = {"algo": "ppo", "env_id": "CartPole-v1", "total_steps": steps, "eval_episodes": 0}
     command = bare_command(worker, python, config)
     found = Comparison()
     for number in range(rounds + 1):
