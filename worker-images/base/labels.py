@@ -56,9 +56,15 @@ def workers() -> list[str]:
 def main() -> None:
     """Write every label anew."""
     for worker in workers():
-        label = f"ARG WORKER='{true_label(worker)}'"
         path = _dockerfile(worker)
-        path.write_text(_LABEL.sub(lambda _, label=label: label, path.read_text(encoding="utf-8")), encoding="utf-8")
+        before, label, after = _parts(path.read_text(encoding="utf-8"))
+        if label:
+            path.write_text(f"{before}ARG WORKER='{true_label(worker)}'{after}", encoding="utf-8")
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    label = _LABEL.search(text)
+    return (text[: label.start()], label[0], text[label.end() :]) if label else (text, "", "")
 
 
 def _dockerfile(worker: str) -> Path:

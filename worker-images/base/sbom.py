@@ -61,8 +61,9 @@ def _python(root: Path) -> Iterator[dict[str, Any]]:
         for found in distributions(path=[str(place)]):
             name = found.metadata["Name"].lower().replace("_", "-")
             one = _component(name, found.version, f"pkg:pypi/{name}@{found.version}")
-            licence = found.metadata.get("License-Expression")
-            yield {**one, "licenses": [{"expression": licence}]} if licence else one
+            # An older distribution has no such field, and what it says in words is no expression.
+            licences = found.metadata.get_all("License-Expression") or []
+            yield {**one, "licenses": [{"expression": licences[0]}]} if licences else one
 
 
 def _debian(root: Path) -> Iterator[dict[str, Any]]:
