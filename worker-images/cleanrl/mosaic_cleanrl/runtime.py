@@ -148,7 +148,7 @@ class CleanRLRuntime:
             self._tell_of_videos()
             if self._wandb is not None:
                 self._wandb.finish()
-        self._refuse_idle_run()
+        self._warn_of_idle_run()
         evaluation = {}
         if self.config.eval_episodes and loop.last_saved is not None:
             evaluation = {"evaluation": self._evaluated(loop.last_saved)}
@@ -176,7 +176,7 @@ class CleanRLRuntime:
     def _tensorboard_dir(self) -> Path:
         return self.run_dir / self.config.tensorboard_dir
 
-    def _refuse_idle_run(self) -> None:
+    def _warn_of_idle_run(self) -> None:
         """Say so when a whole run has learned nothing: its settings never reached an update."""
         if not self.training.counters.updates_logged:
             self.emitter.log(
