@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from mosaic.testing.conformance import check_worker
+from tests.stack.waiting import until
 from tests.workers.conftest import InstalledWorker, WorkerRun
 from tests.workers.rllib.conftest import checkpoints_of, processes_of
 
@@ -91,6 +93,18 @@ def test_a_stop_leaves_a_checkpoint_within_its_grace_and_no_process(rllib: Insta
     (saved,) = stopped.of("checkpoint_saved")
     assert saved["step"] == stopped.of("run_cancelled")[-1]["steps"] > 0
     assert saved["sha256"] == sha256(checkpoints_of(stopped)[0].read_bytes()).hexdigest()
+
+
+def test_a_stop_while_ray_starts_is_no_failure(rllib: InstalledWorker) -> None:
+    process = rllib.start("hasty", SMALL)
+    until(Path(tempfile.gettempdir(), f"mosaic-ray-{process.pid}").exists, what="Ray begins to start", seconds=120)
+
+    os.killpg(process.pid, signal.SIGTERM)
+    stopped = rllib.finish(process, "hasty")
+
+    assert 143 == stopped.exit_code, stopped.stderr[-2000:]
+    assert 1 == len(stopped.of("run_cancelled"))
+    assert [] == processes_of(stopped.run_dir)
 
 
 def test_a_killed_run_takes_its_ray_with_it(rllib: InstalledWorker) -> None:

@@ -62,9 +62,8 @@ def ray_instance(plan: Plan, wishes: Wishes) -> Iterator[None]:
 
     # Ray's sockets lie below its directory and their paths may not be long, so it cannot be the run's.
     directory = _own_directory()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        with wishes.nothing_to_lose():
+        with wishes.nothing_to_lose(), _own_signals():
             ray.init(
                 address="local",
                 num_cpus=plan.ray_cpus,
@@ -75,13 +74,25 @@ def ray_instance(plan: Plan, wishes: Wishes) -> Iterator[None]:
                 _temp_dir=str(directory),
                 _node_ip_address="127.0.0.1",
             )
-        # Ray takes SIGTERM for itself and would exit; the run wants to leave a checkpoint first.
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
         yield
     finally:
         _end(ray.shutdown, directory, within_s=_HASTY_FAREWELL_S if wishes.stop else _FAREWELL_S)
         shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep Ray from taking SIGTERM for itself: it would exit, and the run wants to leave a checkpoint first."""
+    ours = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    except SystemExit:
+        # What Ray makes of the signal while it starts.
+        signal.signal(signal.SIGTERM, ours)
+        signal.raise_signal(signal.SIGTERM)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, ours)
 
 
 def _end(shutdown: Callable[[], None], directory: Path, *, within_s: float) -> None:
