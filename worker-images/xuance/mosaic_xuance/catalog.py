@@ -7,6 +7,7 @@ the hyper-parameters that the algorithm takes there. Nothing of the library is i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -62,9 +63,18 @@ class Recipe:
 @cache
 def recipes() -> tuple[Recipe, ...]:
     """Return everything that can be trained here, by algorithm; settings of one id before those of a family."""
-    found = [_recipe(path) for path in sorted(_configs().glob("*/*.yaml")) + sorted(_configs().glob("*/*/*.yaml"))]
+    return tuple(recipe for folder in sorted(_configs().iterdir()) for recipe in recipes_of(folder.name))
+
+
+@cache
+def recipes_of(algo: str) -> tuple[Recipe, ...]:
+    """Return what *algo* can train here, in the order of `recipes`; reading one folder is much faster than all."""
+    folder = _configs() / algo
+    if folder.parent != _configs() or not folder.is_dir():
+        return ()
+    found = (_recipe(path) for path in [*folder.glob("*.yaml"), *folder.glob("*/*.yaml")])
     kept = [recipe for recipe in found if recipe is not None]
-    return tuple(sorted(kept, key=lambda recipe: (recipe.algo, recipe.env_id is None, str(recipe.path))))
+    return tuple(sorted(kept, key=lambda recipe: (recipe.env_id is None, str(recipe.path))))
 
 
 def algorithms() -> list[str]:
@@ -74,14 +84,13 @@ def algorithms() -> list[str]:
 
 def find_recipe(algo: str, env_id: str) -> Recipe | None:
     """Return the settings of *algo* on *env_id*, or None when XuanCe has none."""
-    return next((recipe for recipe in recipes() if recipe.algo == algo and recipe.serves(env_id)), None)
+    return next((recipe for recipe in recipes_of(algo) if recipe.serves(env_id)), None)
 
 
-@cache
-def help_texts() -> dict[str, str]:
-    """Return what XuanCe's authors say about each setting in the comments of their files."""
+def help_texts(own: Iterable[Recipe]) -> dict[str, str]:
+    """Return what XuanCe's authors say about each setting in the comments of the files of *own*."""
     texts: dict[str, str] = {}
-    for path in [_configs() / "basic.yaml", *(recipe.path for recipe in recipes())]:
+    for path in [_configs() / "basic.yaml", *(recipe.path for recipe in own)]:
         for line in path.read_text(encoding="utf-8").splitlines():
             if match := _LINE.match(line):
                 texts.setdefault(match[1], match[2])

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from mosaic.errors import did_you_mean
 from mosaic.worker import validate_config
-from mosaic_xuance.catalog import Recipe, find_recipe, recipes
+from mosaic_xuance.catalog import Recipe, algorithms, find_recipe, recipes, recipes_of
 from mosaic_xuance.schema import build_schema
 
 #: The name under which `mosaic_xuance.library` lends XuanCe environments for a team in this process.
@@ -63,13 +63,19 @@ class XuanCeConfig:
         """Refuse what cannot work, naming all of it at once."""
         pair_fault = self._pair_fault()
         faults = [pair_fault] if pair_fault else []
-        seen = validate_config(published_schema(), asdict(self))
+        # The schema of one algorithm is built in a moment, that of all takes as long as the library's own start.
+        schema = build_schema(XuanCeConfig, [self.algo]) if self._recipes else published_schema()
+        seen = validate_config(schema, asdict(self))
         faults += [fault for fault in seen if not (pair_fault and fault.startswith(("algo: ", "env_id: ")))]
         faults = faults or self._recipe_faults()
         if self.mode == "policy_eval" and not self.policy_path:
             faults.append("policy_path: mode policy_eval needs the checkpoint to evaluate")
         if faults:
             raise ValueError("; ".join(faults))
+
+    @property
+    def _recipes(self) -> tuple[Recipe, ...]:
+        return recipes_of(str(self.algo))
 
     @property
     def recipe(self) -> Recipe:
@@ -117,10 +123,10 @@ class XuanCeConfig:
 
     def _pair_fault(self) -> str | None:
         """Say why the algorithm cannot train on the environment, if both are known and it cannot."""
-        others = sorted({recipe.algo for recipe in recipes() if recipe.serves(str(self.env_id))})
-        own = sorted({recipe.env_id or recipe.family.name for recipe in recipes() if recipe.algo == self.algo})
-        if not own or self.algo in others:
+        if not self._recipes or any(recipe.serves(str(self.env_id)) for recipe in self._recipes):
             return None
+        own = sorted({recipe.env_id or recipe.family.name for recipe in self._recipes})
+        others = sorted({recipe.algo for recipe in recipes() if recipe.serves(str(self.env_id))})
         if not others:
             known = sorted({recipe.env_id for recipe in recipes() if recipe.env_id})
             near = did_you_mean(str(self.env_id), known)
@@ -143,4 +149,4 @@ class XuanCeConfig:
 @cache
 def published_schema() -> dict[str, Any]:
     """Return the JSON Schema of the config for the installed XuanCe."""
-    return build_schema(XuanCeConfig)
+    return build_schema(XuanCeConfig, algorithms())

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mosaic.worker.environments import catalog
 from mosaic.worker.schema import config_schema
-from mosaic_xuance.catalog import Recipe, algorithms, help_texts, recipes
+from mosaic_xuance.catalog import Recipe, help_texts, recipes_of
 from mosaic_xuance.environments import MADE_DISCRETE
 
 Schema = dict[str, Any]
@@ -25,24 +24,25 @@ _LIMITS: tuple[tuple[str, Schema], ...] = (
 )
 
 
-def build_schema(config_class: type) -> Schema:
-    """Return the schema of *config_class*, with what the installed XuanCe can do filled in.
+def build_schema(config_class: type, algos: Sequence[str]) -> Schema:
+    """Return the schema of *config_class*, with what the installed XuanCe can do by *algos* filled in.
 
     The whole of what is known about a hyper-parameter stands once under ``algo_params``; one branch per
     algorithm says which of them and which environments it takes.
     """
     schema = config_schema(config_class)
     fields = schema["properties"]
-    fields["algo"]["enum"] = algorithms()
-    fields["env_id"]["examples"] = sorted({recipe.env_id for recipe in recipes() if recipe.env_id})
-    fields["algo_params"]["properties"] = _parameters()
+    own = [recipe for algo in algos for recipe in recipes_of(algo)]
+    fields["algo"]["enum"] = list(algos)
+    fields["env_id"]["examples"] = sorted({recipe.env_id for recipe in own if recipe.env_id})
+    fields["algo_params"]["properties"] = _parameters(own)
     defaults = {name: fields[name]["default"] for name in ("algo", "env_id")}
-    branches = [*(_branch(algo, defaults) for algo in algorithms()), _unknown_algo()]
-    return schema | {"anyOf": branches, "x-algorithms": {algo: _abilities(algo) for algo in algorithms()}}
+    branches = [*(_branch(algo, defaults) for algo in algos), _unknown_algo(algos)]
+    return schema | {"anyOf": branches, "x-algorithms": {algo: _abilities(algo) for algo in algos}}
 
 
 def _branch(algo: str, defaults: Schema) -> Schema:
-    own = [recipe for recipe in recipes() if recipe.algo == algo]
+    own = recipes_of(algo)
     names = sorted({name for recipe in own for name in recipe.hyper_parameters})
     params = {"properties": {name: {} for name in names}, "additionalProperties": False}
     # Said three times, so that of all branches the one of the chosen algorithm has the fewest faults to report.
@@ -56,7 +56,7 @@ def _branch(algo: str, defaults: Schema) -> Schema:
 
 def _abilities(algo: str) -> Schema:
     """Say what *algo* can act in and with how many agents, from the environments XuanCe has settings for."""
-    own = [recipe for recipe in recipes() if recipe.algo == algo]
+    own = recipes_of(algo)
     if all(recipe.family.is_multi_agent for recipe in own):
         return {"action_spaces": ["discrete", "continuous"], "min_agents": 2}
     served = [known for known in catalog() if any(recipe.serves(known.env_id) for recipe in own)]
@@ -65,9 +65,9 @@ def _abilities(algo: str) -> Schema:
     return {"action_spaces": sorted(spaces), "max_agents": 1, "environments": made_discrete}
 
 
-def _unknown_algo() -> Schema:
+def _unknown_algo(algos: Iterable[str]) -> Schema:
     """Return the branch of names that are no algorithm: what is wrong with them is said by the field itself."""
-    names = "|".join(re.escape(algo) for algo in algorithms())
+    names = "|".join(re.escape(algo) for algo in algos)
     return {"properties": {"algo": {"pattern": f"^(?!({names})$)"}}, "required": ["algo"]}
 
 
@@ -80,21 +80,21 @@ def _env_ids(own: Iterable[Recipe]) -> Schema:
     return {"anyOf": [*choices, *patterns]}
 
 
-@cache
-def _parameters() -> Schema:
+def _parameters(own: Sequence[Recipe]) -> Schema:
+    texts = help_texts(own)
     defaults: dict[str, list[Any]] = {}
-    for recipe in recipes():
+    for recipe in own:
         for name, value in recipe.hyper_parameters.items():
             defaults.setdefault(name, []).append(value)
-    return {name: _parameter(name, values) for name, values in sorted(defaults.items())}
+    return {name: _parameter(name, values, texts.get(name)) for name, values in sorted(defaults.items())}
 
 
-def _parameter(name: str, defaults: list[Any]) -> Schema:
+def _parameter(name: str, defaults: list[Any], text: str | None) -> Schema:
     schema: Schema = {"type": _types(name, defaults)}
     for pattern, limits in _LIMITS:
         if re.fullmatch(pattern, name) and schema["type"][0] in ("integer", "number"):
             schema |= limits
-    if text := help_texts().get(name):
+    if text:
         schema["description"] = text
     return schema if schema["type"] else {key: value for key, value in schema.items() if key != "type"}
 
