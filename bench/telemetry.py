@@ -283,8 +283,8 @@ def _each(figures: Sequence[float]) -> str:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=2_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--role", choices=["worker", "agent", "receiver"])
     parser.add_argument("--url", default="")
     chosen = parser.parse_args()
