@@ -87,8 +87,8 @@ def test_an_environment_that_does_not_exist_is_refused(rllib: InstalledWorker) -
 @pytest.mark.parametrize(
     ("env_id", "sentence"),
     [
-        ("Raising-v0", "the environment Raising-v0 failed in step(): ValueError: the bridge is out (after step 0)"),
-        ("NoNumbers-v0", "NaN"),
+        ("Raising-v0", "Raising-v0 failed in step(): ValueError: the bridge is out (after step 0)"),
+        ("NoNumbers-v0", "loss/policy, loss/total, loss/value became NaN by step 200 (iteration 1)"),
     ],
 )
 def test_an_environment_that_fails_is_named(rllib: InstalledWorker, env_id: str, sentence: str) -> None:

@@ -27,6 +27,10 @@ class EnvironmentFailed(RuntimeError):
 class Blamed(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Says that it was the environment that failed, not RLlib around it."""
 
+    def __init__(self, env: gymnasium.Env[Any, Any], env_id: str) -> None:
+        super().__init__(env)
+        self._env_id = env_id
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode.
 
@@ -37,14 +41,14 @@ class Blamed(gymnasium.Wrapper[Any, Any, Any, Any]):
         try:
             return self.env.reset(seed=seed, options=options)
         except Exception as error:
-            raise EnvironmentFailed(_blame(self.env, "reset", error)) from error
+            raise EnvironmentFailed(_blame(self._env_id, "reset", error)) from error
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Act once; raises as `reset` does."""
         try:
             return self.env.step(action)
         except Exception as error:
-            raise EnvironmentFailed(_blame(self.env, "step", error)) from error
+            raise EnvironmentFailed(_blame(self._env_id, "step", error)) from error
 
 
 def make_for_rllib(options: Mapping[str, Any]) -> Any:
@@ -71,7 +75,7 @@ def make_single(env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | No
         env = gymnasium.make(env_id, **{**told, **kwargs})
     except (gymnasium.error.Error, TypeError, ImportError) as error:
         raise BadInput(f"env_id {env_id!r}", [_first_line(error)]) from error
-    return Blamed(_readable(env, env_id))
+    return Blamed(_readable(env, env_id), env_id)
 
 
 def make_parallel(env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | None = None) -> Any:
@@ -159,9 +163,8 @@ def _modules_of(package: str) -> list[Any]:
     return [module for module in iter_modules(found.__path__) if is_multi_agent(module.name)]
 
 
-def _blame(env: gymnasium.Env[Any, Any], method: str, error: Exception) -> str:
-    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-    return f"the environment {name} failed in {method}(): {type(error).__name__}: {error}"
+def _blame(env_id: str, method: str, error: Exception) -> str:
+    return f"the environment {env_id} failed in {method}(): {type(error).__name__}: {error}"
 
 
 def _first_line(error: Exception) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ray.exceptions import RayActorError, RayTaskError
 
@@ -34,7 +35,9 @@ def explained(error: Exception, step: int) -> Exception:
 
 
 def _cause_of(error: BaseException) -> BaseException:
-    """Follow the wrappers that Ray puts around what was raised in another process."""
-    while isinstance(error, RayTaskError) and isinstance(error.cause, BaseException) and error.cause is not error:
-        error = error.cause
-    return error
+    """Follow the wrappers that Ray and RLlib put around what was raised."""
+    inner: Any = error.cause if isinstance(error, RayTaskError) else None
+    if inner is None and not str(error):
+        # RLlib raises an error without a word from that of an environment.
+        inner = error.__cause__
+    return _cause_of(inner) if isinstance(inner, BaseException) and inner is not error else error

@@ -17,14 +17,13 @@ from mosaic_rllib.checkpoint import Progress, pack, sha256_of, shown, unpack
 from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.failures import explained
 from mosaic_rllib.interruption import GivenUp, Wishes, run_until
-from mosaic_rllib.metrics import divergence, learner_metrics, measured, suspects_in
+from mosaic_rllib.metrics import broken_losses, divergence, learner_metrics, measured
 from mosaic_rllib.plan import ASYNCHRONOUS, Plan, derived_seed
 from mosaic_rllib.reporting import Reporter
 from mosaic_rllib.training import (
     begin_anew,
     build_algorithm,
     env_steps,
-    has_finite_weights,
     iterate,
     release,
     restore,
@@ -68,7 +67,7 @@ class TrainingLoop:
         Raises:
             GivenUp: it was asked to stop before the end; there is a checkpoint of the newest finished iteration.
             EnvironmentFailed: the environment raised.
-            TrainingDiverged: a NaN has reached the weights.
+            TrainingDiverged: a loss is no number any more.
 
         """
         if self._config.algo in ASYNCHRONOUS or self._plan.env_runners > 0:
@@ -109,7 +108,8 @@ class TrainingLoop:
             raise explained(error, self.progress.step) from error
         took_s = time.monotonic() - started
         self._report(result, took_s)
-        self._refuse_divergence(algorithm, result)
+        if losses := broken_losses(self._config.algo, result):
+            raise divergence(losses, self.progress.step, self.progress.iteration)
         if self.progress.step - self.progress.checkpoint_at >= self._config.checkpoint_every:
             self._save(algorithm)
         elif took_s > _LONG_ITERATION_S:
@@ -148,11 +148,6 @@ class TrainingLoop:
             truncated=not played.terminated,
             agents=played.agents,
         )
-
-    def _refuse_divergence(self, algorithm: Algorithm, result: Mapping[str, Any]) -> None:
-        suspects = suspects_in(learner_metrics(self._config.algo, result))
-        if suspects and not has_finite_weights(algorithm):
-            raise divergence(suspects, self.progress.step, self.progress.iteration)
 
     def _save(self, algorithm: Algorithm) -> None:
         """Write a checkpoint, and begin new episodes as a run would that goes on from there."""

@@ -31,6 +31,8 @@ _OF_ALGO = {
 #: Of all learners together; the sums of their parts are told anyway.
 _TOGETHER = "__all_modules__"
 _SINGLE = "default_policy"
+#: RLlib's count of the steps a policy was trained on in an iteration.
+_TRAINED = "num_module_steps_trained"
 #: Counters of RLlib's own bookkeeping, which nobody plots.
 _BOOKKEEPING = re.compile(r"num_|weights_seq_no|module_train_batch_size|diff_num_")
 
@@ -50,11 +52,13 @@ def learner_metrics(algo: str, result: Mapping[str, Any]) -> dict[str | None, di
     return {policy: values for policy, values in found.items() if values}
 
 
-def suspects_in(metrics: Mapping[str | None, Mapping[str, float]]) -> list[str]:
-    """Return the losses that are no numbers; RLlib also says NaN of what was not measured this time."""
+def broken_losses(algo: str, result: Mapping[str, Any]) -> list[str]:
+    """Return the losses of trained policies that are no numbers; RLlib also says NaN of what was not measured."""
+    learners = result.get("learners", {})
     return [
         f"{name} of {policy}" if policy else name
-        for policy, values in metrics.items()
+        for policy, values in learner_metrics(algo, result).items()
+        if float(learners[policy or _SINGLE].get(_TRAINED) or 0) > 0
         for name, value in values.items()
         if name.startswith("loss/") and not math.isfinite(value)
     ]
@@ -65,10 +69,10 @@ def measured(values: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in values.items() if math.isfinite(value)}
 
 
-def divergence(suspects: Sequence[str], step: int, iteration: int) -> TrainingDiverged:
-    """Return the sentence for losses that took the weights with them."""
+def divergence(losses: Sequence[str], step: int, iteration: int) -> TrainingDiverged:
+    """Return the sentence for *losses* that are no numbers; RLlib itself would go on without learning."""
     return TrainingDiverged(
-        f"{', '.join(suspects)} became NaN by step {step} (iteration {iteration}) and the weights with it; "
+        f"{', '.join(losses)} became NaN by step {step} (iteration {iteration}), so nothing more can be learned; "
         "lower the learning rate, set grad_clip, or look at the rewards of the environment"
     )
 

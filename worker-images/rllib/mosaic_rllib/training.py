@@ -112,12 +112,6 @@ def env_steps(result: Mapping[str, Any]) -> int:
     return int(result.get("env_runners", {}).get("num_env_steps_sampled_lifetime") or 0)
 
 
-def has_finite_weights(algorithm: Algorithm) -> bool:
-    """Tell whether every weight that is learned still is a number."""
-    networks = algorithm.get_weights().values()
-    return all(bool(np.isfinite(np.asarray(part)).all()) for network in networks for part in network.values())
-
-
 def save(algorithm: Algorithm, directory: Path) -> None:
     """Let RLlib save all of its state into *directory*, and add what it forgets."""
     algorithm.save_to_path(str(directory.resolve()))
