@@ -85,16 +85,20 @@ def test_an_environment_that_does_not_exist_is_refused(rllib: InstalledWorker) -
 
 
 @pytest.mark.parametrize(
-    ("env_id", "sentence"),
+    ("env_id", "env_runners", "sentence"),
     [
-        ("Raising-v0", "Raising-v0 failed in step(): ValueError: the bridge is out (after step 0)"),
-        ("NoNumbers-v0", "loss/policy, loss/total, loss/value became NaN by step 200 (iteration 1)"),
+        ("Raising-v0", 0, "Raising-v0 failed in step(): ValueError: the bridge is out (after step 0)"),
+        ("Raising-v0", 1, "Raising-v0 failed in step(): ValueError: the bridge is out (after step 0)"),
+        ("NoNumbers-v0", 0, "loss/policy, loss/total, loss/value became NaN by step 200 (iteration 1)"),
     ],
 )
-def test_an_environment_that_fails_is_named(rllib: InstalledWorker, env_id: str, sentence: str) -> None:
+def test_an_environment_that_fails_is_named(
+    rllib: InstalledWorker, env_id: str, env_runners: int, sentence: str
+) -> None:
     path = f"{rllib.env(HERE)['PYTHONPATH']}{os.pathsep}{HERE}"
+    config = {**SHORT, "env_id": f"strange_environments:{env_id}", "num_env_runners": env_runners}
 
-    run = rllib.run(f"fails-{env_id}", {**SHORT, "env_id": f"strange_environments:{env_id}"}, PYTHONPATH=path)
+    run = rllib.run(f"fails-{env_id}-{env_runners}", config, PYTHONPATH=path)
 
     assert 1 == run.exit_code, run.stderr[-2000:]
     assert sentence in run.of("run_failed")[0]["error"]

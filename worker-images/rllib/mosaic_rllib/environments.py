@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
@@ -15,6 +18,7 @@ from gymnasium import spaces
 from mosaic.errors import BadInput, did_you_mean
 from mosaic_rllib.catalog import ACTION_SPACES, PARALLEL_FAMILIES, is_multi_agent
 from mosaic_rllib.config import RLlibConfig
+from mosaic_rllib.instance import LAST_WORDS
 
 #: Pixels per side from which RLlib has convolutions of its own; smaller pictures are read as a row of numbers.
 _SMALLEST_IMAGE = 42
@@ -117,6 +121,14 @@ def agents_in(config: RLlibConfig) -> list[str]:
     return agents
 
 
+def last_words() -> str:
+    """Return what the last environment to fail in any process of this run said, if there is one."""
+    try:
+        return Path(os.environ[LAST_WORDS]).read_text(encoding="utf-8")
+    except (KeyError, OSError):
+        return ""
+
+
 def _space_faults(algo: str, env_id: str, action_spaces: Mapping[str, spaces.Space[Any]]) -> list[str]:
     able = ACTION_SPACES[algo]
     return [
@@ -164,7 +176,10 @@ def _modules_of(package: str) -> list[Any]:
 
 
 def _blame(env_id: str, method: str, error: Exception) -> str:
-    return f"the environment {env_id} failed in {method}(): {type(error).__name__}: {error}"
+    sentence = f"the environment {env_id} failed in {method}(): {type(error).__name__}: {error}"
+    with suppress(KeyError, OSError):
+        Path(os.environ[LAST_WORDS]).write_text(sentence, encoding="utf-8")
+    return sentence
 
 
 def _first_line(error: Exception) -> str:

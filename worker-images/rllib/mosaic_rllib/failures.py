@@ -7,7 +7,7 @@ from typing import Any
 
 from ray.exceptions import RayActorError, RayTaskError
 
-from mosaic_rllib.environments import EnvironmentFailed
+from mosaic_rllib.environments import EnvironmentFailed, last_words
 from mosaic_rllib.metrics import TrainingDiverged
 
 _NOT_A_NUMBER = re.compile(r"invalid values|\bnan\b", re.IGNORECASE)
@@ -29,6 +29,8 @@ def explained(error: Exception, step: int) -> Exception:
             f"the networks gave no numbers any more after step {step}: a NaN has reached the weights; "
             "lower the learning rate, set grad_clip, or look at the rewards of the environment"
         )
+    if isinstance(cause, RayActorError) and (words := last_words()):
+        return EnvironmentFailed(f"{words} (after step {step})")
     if isinstance(cause, RayActorError):
         return PlayerLost(f"a process that played environments died after step {step}, perhaps for want of memory")
     return cause if isinstance(cause, Exception) else error

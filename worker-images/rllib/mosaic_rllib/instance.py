@@ -21,6 +21,8 @@ from mosaic_rllib.processes import processes_of
 #: Memory for what the processes of the run hand to each other; taken only as far as it is used.
 _OBJECT_STORE_BYTES = 400 * 1024**2
 _PREFIX = "mosaic-ray-"
+#: The variable that names a file for the last words of a process that plays: RLlib does not pass them on.
+LAST_WORDS = "MOSAIC_RLLIB_LAST_WORDS"
 #: How long Ray may take to end by itself, and that when the run was asked to stop.
 _FAREWELL_S = 5.0
 _HASTY_FAREWELL_S = 0.5
@@ -62,6 +64,7 @@ def ray_instance(plan: Plan, wishes: Wishes) -> Iterator[None]:
 
     # Ray's sockets lie below its directory and their paths may not be long, so it cannot be the run's.
     directory = _own_directory()
+    os.environ[LAST_WORDS] = str(directory / "last-words")
     try:
         with wishes.nothing_to_lose(), _own_signals():
             ray.init(
