@@ -35,7 +35,9 @@ def spell(platform: Mosaic, worker: str, given: Mapping[str, Any]) -> dict[str, 
     for common, value in given.items():
         name = next((name for name in _SPELLINGS[common] if name in known), None)
         if name is None:
-            faults.append(f"worker {worker} has no setting for {common}; set one of its own (--set): {', '.join(known)}")
+            faults.append(
+                f"worker {worker} has no setting for {common}; set one of its own (--set): {', '.join(known)}"
+            )
         else:
             spelt[name] = value
     if faults:
