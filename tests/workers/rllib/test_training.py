@@ -37,13 +37,13 @@ def team(rllib: InstalledWorker) -> WorkerRun:
     """PPO with agents that share a policy."""
     config = {
         "env_id": "mpe/simple_spread_v3",
-        "env_kwargs": {"local_ratio": 1.0},
+        "env_kwargs": {"N": 2, "local_ratio": 0.0},
         "policies": "shared",
-        "total_steps": 9_000,
-        "checkpoint_every": 4_500,
-        "algo_params": {**EAGER, "lr": 0.001, "minibatch_size": 500, "gamma": 0.9},
+        "total_steps": 15_000,
+        "checkpoint_every": 5_000,
+        "algo_params": {**EAGER, "lr": 0.001, "minibatch_size": 250, "num_epochs": 10, "gamma": 0.9},
     }
-    return rllib.run("team", {"seed": 1, "eval_episodes": 1, **config})
+    return rllib.run("team", {"seed": 1, "eval_episodes": 0, **config})
 
 
 def test_ppo_makes_gradient_updates(rllib: InstalledWorker, ppo: WorkerRun) -> None:
@@ -100,13 +100,14 @@ def test_an_algorithm_makes_gradient_updates(rllib: InstalledWorker, config: dic
 
 def test_agents_that_share_a_policy_train_it(rllib: InstalledWorker, team: WorkerRun) -> None:
     assert_learned(rllib, team, {"loss/policy", "loss/value"}, policies={"shared"})
-    assert TEAM == set(team.of("episode")[0]["agent_returns"])
+    assert {"agent_0", "agent_1"} == set(team.of("episode")[0]["agent_returns"])
 
 
 def test_the_return_of_several_agents_rises(team: WorkerRun) -> None:
-    tenth = len(team.returns) // 10
+    fifth = len(team.returns) // 5
 
-    assert fmean(team.returns[-tenth:]) > fmean(team.returns[:tenth]) + 5
+    # About -86 at first and -72 at the end; a fifth has a standard error of two or three.
+    assert fmean(team.returns[-fifth:]) > fmean(team.returns[:fifth]) + 7
 
 
 def test_agents_with_policies_of_their_own_train_each_played_by_several_processes(rllib: InstalledWorker) -> None:
