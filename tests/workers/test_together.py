@@ -95,8 +95,9 @@ def test_curves_of_three_libraries_share_one_picture(machine: Machine, runs: dic
 
 
 def test_runs_of_a_killed_platform_go_on_from_their_checkpoints(machine: Machine, runs: dict[str, str]) -> None:
-    for run_id in runs.values():
-        _wait_for_checkpoint(machine.runs_root / run_id / "checkpoints")
+    with machine.connect() as mosaic:
+        for run_id in runs.values():
+            _wait_for_checkpoint(mosaic, run_id)
 
     machine.platform.kill()
     machine.up()
@@ -134,8 +135,12 @@ def _wait_for_episodes(mosaic: Mosaic, run_id: str, *, attempt: int) -> None:
     until(lambda: len(mosaic.episodes(run_id, attempt=attempt)) >= 5, what="episodes", seconds=PATIENCE_S)
 
 
-def _wait_for_checkpoint(folder: Path) -> None:
-    until(lambda: list(folder.glob("*")), what=f"a checkpoint in {folder}", seconds=PATIENCE_S)
+def _wait_for_checkpoint(mosaic: Mosaic, run_id: str) -> None:
+    until(
+        lambda: list(mosaic.events(run_id, kinds=["checkpoint_saved"], limit=1)),
+        what=f"a checkpoint of {run_id}",
+        seconds=PATIENCE_S,
+    )
 
 
 def _threads(mosaic: Mosaic, run_id: str) -> set[str]:
