@@ -63,10 +63,12 @@ integration: $(STAMP)  ## Real RabbitMQ, PostgreSQL, Redis and child processes
 faults: $(STAMP)  ## Kill everything at random times; nothing may be lost or counted twice
 	@$(BIN)/pytest -q tests/faults
 
-test: check integration faults  ## All tests of the platform, as CI runs them
+test: check integration faults  ## All tests of the platform; says which suites it leaves out
+	@echo "Not run here: tests/workers (make test-workers) and tests/containers (make test-containers)."
+	@docker info >/dev/null 2>&1 || echo "The latter needs a Docker engine, and none answers now."
 
 test-workers: $(STAMP)  ## Really train with every library, each in its own environment (slow)
-	@$(BIN)/pytest -q tests/workers
+	@$(BIN)/pytest -q -n 2 --dist loadfile tests/workers
 
 test-containers: $(STAMP)  ## Build the images and run the platform in containers: kill, pause, cut off, restart, train
 	@tests/containers/engine.sh

@@ -5,8 +5,9 @@ cd "$(dirname "$0")/../.."
 
 docker info >/dev/null 2>&1 && exit 0
 starter=../shared/tools/docker-up
-if [ -x "$starter" ] && "$starter" >&2; then
-  exit 0
+if [ -x "$starter" ]; then
+  "$starter" >&2
+  exit
 fi
 echo "no Docker engine answers and none can be started here" >&2
 exit 69

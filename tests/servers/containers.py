@@ -45,7 +45,7 @@ RECIPES: Mapping[Kind, Recipe] = {
         environment={"RABBITMQ_DEFAULT_USER": "mosaic", "RABBITMQ_DEFAULT_PASS": "mosaic"},
     ),
     "postgres": Recipe(
-        image="postgres:17",
+        image="postgres:16",
         ports=(5432,),
         url="postgresql+psycopg://mosaic:mosaic@127.0.0.1:{0}/postgres",
         environment={"POSTGRES_USER": "mosaic", "POSTGRES_PASSWORD": "mosaic", "POSTGRES_DB": "postgres"},
