@@ -85,7 +85,7 @@ def test_the_return_of_one_agent_rises(ppo: WorkerRun) -> None:
                     "min_time_s_per_iteration": 0,
                 },
             },
-            {"loss/actor", "loss/critic", "loss/entropy"},
+            {"loss/actor", "loss/critic", "loss/entropy", "learning_rate"},
         ),
         ({"algo": "impala", **ASYNCHRONOUS}, {"loss/policy", "loss/value", "entropy"}),
         ({"algo": "appo", **ASYNCHRONOUS}, {"loss/policy", "loss/value", "entropy"}),

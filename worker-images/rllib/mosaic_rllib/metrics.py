@@ -24,7 +24,7 @@ _OF_ALGO = {
         "policy_loss": "loss/actor",
         "qf_loss": "loss/critic",
         "alpha_loss": "loss/entropy",
-        "policy_lr": "learning_rate",
+        "policy_learning_rate": "learning_rate",
     },
     "impala": {"mean_pi_loss": "loss/policy", "mean_vf_loss": "loss/value", "vf_loss": "rllib/vf_loss"},
 }
