@@ -93,6 +93,28 @@ def test_a_preset_is_shown_in_the_command_and_gives_way_to_what_was_set(cleanrl:
     assert "--gamma 0.9 " in told["command"] + " "
 
 
+def test_a_short_run_on_cartpole_gets_settings_for_short_runs(cleanrl: InstalledWorker) -> None:
+    (told,) = cleanrl.run("auto", SHORT, "--dry-run").of("run_completed")
+
+    assert "--learning-rate 0.001" in told["command"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"preset": "none"},
+        {"algo_params": {"gamma": 0.9}},
+        {"num_envs": 2},
+        {"total_steps": 500_000},
+        {"env_id": "Acrobot-v1"},
+    ],
+)
+def test_any_other_run_gets_the_scripts_own_settings(cleanrl: InstalledWorker, change: dict[str, Any]) -> None:
+    (told,) = cleanrl.run(f"own-{next(iter(change))}", {**SHORT, **change}, "--dry-run").of("run_completed")
+
+    assert "--learning-rate" not in told["command"]
+
+
 @pytest.mark.parametrize("algo", ["ppo", "dqn"])
 def test_a_training_that_diverges_says_so(cleanrl: InstalledWorker, algo: str) -> None:
     replay = {"learning_starts": 50, "buffer_size": 500} if algo == "dqn" else {}

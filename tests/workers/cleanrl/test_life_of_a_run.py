@@ -17,7 +17,15 @@ from tests.workers.conftest import InstalledWorker, WorkerRun
 
 pytestmark = pytest.mark.slow
 
-PPO = {"algo": "ppo", "env_id": "CartPole-v1", "seed": 1, "total_steps": 2_048, "checkpoint_every": 1_024}
+#: With the script's own settings, to be compared with the bare script.
+PPO = {
+    "algo": "ppo",
+    "env_id": "CartPole-v1",
+    "seed": 1,
+    "total_steps": 2_048,
+    "checkpoint_every": 1_024,
+    "preset": "none",
+}
 DQN = {
     "algo": "dqn",
     "env_id": "CartPole-v1",

@@ -28,6 +28,10 @@ PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 
 
+#: The script's own settings need more steps than this to learn CartPole.
+SHORT_RUN_STEPS = 200_000
+
+
 def _setting(default: Any, help_text: str, **limits: float) -> Any:
     if isinstance(default, dict):
         return field(default_factory=dict, metadata={"help": help_text})
@@ -47,8 +51,10 @@ class CleanRLConfig:
         None, "Environments played in turn, for scripts that have --num-envs; null = the script's own", minimum=1
     )
     cuda: bool = _setting(True, "Use a GPU where there is one; always told to CleanRL, either way")
-    preset: Literal["none", "short_run"] = _setting(
-        "none", "Hyper-parameters to begin with: the script's own, or for ppo those that learn within 100,000 steps"
+    preset: Literal["auto", "none", "short_run"] = _setting(
+        "auto",
+        "Hyper-parameters to begin with: none = the script's own, short_run = those with which ppo learns within "
+        "100,000 steps, auto = short_run for a short ppo run on CartPole that sets no others, else none",
     )
     algo_params: dict[str, Any] = _setting({}, "Hyper-parameters of the script, by its own names")
     capture_video: bool = _setting(False, "Record videos of the first environment under videos/")
@@ -96,9 +102,18 @@ class CleanRLConfig:
         return cls(**{**ours, **told}, algo_params=parameters)
 
     @property
+    def chosen_preset(self) -> str:
+        """The preset that applies: what was asked for, or what ``auto`` comes to."""
+        if self.preset != "auto":
+            return self.preset
+        is_short = self.env_id == "CartPole-v1" and self.total_steps <= SHORT_RUN_STEPS
+        is_plain = not self.algo_params and self.num_envs is None
+        return "short_run" if self.algo in PRESETS["short_run"] and is_short and is_plain else "none"
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """The script's hyper-parameters that differ from its own: the preset, and on top what the user set."""
-        preset = PRESETS.get(self.preset, {}).get(self.algo, {})
+        preset = PRESETS.get(self.chosen_preset, {}).get(self.algo, {})
         told = {} if self.num_envs is None else {"num_envs": self.num_envs}
         return {**preset, **told, **self.algo_params}
 
@@ -119,6 +134,6 @@ class CleanRLConfig:
         faults = validate_config({"properties": {"algo_params": parameters_schema(script)}}, asdict(self))
         if self.num_envs is not None and "num_envs" not in script.parameters:
             faults.append(f"num_envs: {script.name} plays one environment and has no --num-envs")
-        if self.preset != "none" and self.algo not in PRESETS[self.preset]:
+        if self.preset in PRESETS and self.algo not in PRESETS[self.preset]:
             faults.append(f"preset: {self.preset} is for {', '.join(PRESETS[self.preset])} and not for {self.algo}")
         return faults

@@ -136,6 +136,7 @@ class CleanRLRuntime:
         from mosaic_cleanrl.launch import run_script
 
         loop = self._main_loop()
+        self._tell_of_preset()
         self._prepare_run_dir()
         self._wandb = self._start_wandb()
         try:
@@ -166,6 +167,15 @@ class CleanRLRuntime:
             replay_limit_mb=self.config.replay_limit_mb,
             resume_from=kept,
         )
+
+    def _tell_of_preset(self) -> None:
+        """Say so when settings were chosen that are not the script's own."""
+        if self.config.preset == "auto" and self.config.chosen_preset != "none":
+            told = ", ".join(f"{name}={value}" for name, value in self.config.parameters.items())
+            self.emitter.log(
+                f"{self.script.name} with the settings of preset {self.config.chosen_preset}: {told}; "
+                "preset=none gives the script's own"
+            )
 
     def _prepare_run_dir(self) -> None:
         self.run_dir.mkdir(parents=True, exist_ok=True)
