@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from mosaic.worker import validate_config
-from mosaic.worker.probe import probe
 from tests.workers.conftest import InstalledWorker, WorkerRun
 
 pytestmark = pytest.mark.slow
@@ -27,9 +26,7 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="module")
 def schema(rllib: InstalledWorker) -> Any:
     """The schema that the fleet checks a submission against."""
-    (worker,) = probe(rllib.python).workers
-    assert () == worker.faults
-    return worker.config_schema
+    return rllib.schema()
 
 
 @pytest.mark.parametrize(
