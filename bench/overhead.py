@@ -15,18 +15,16 @@ from pathlib import Path
 from statistics import median
 
 from bench.platforms import running_platform
-from mosaic.agent.environments import find_environment, install, installed_environments
+from mosaic.agent.environments import find_environment, install
 from mosaic.agent.recipes import find_recipe
 from mosaic.client import Mosaic, Submission
-from mosaic.hosting.settings import home_directory
 
 WORKER = "reference"
 
 
 def environment(home: Path) -> Path:
-    """Return the worker's interpreter, installing it into *home* if need be."""
-    if WORKER not in {known.name for known in installed_environments(home)}:
-        install(find_recipe(WORKER, start=Path.cwd()), home)
+    """Install the worker of this checkout into *home* and return its interpreter."""
+    install(find_recipe(WORKER, start=Path.cwd()), home)
     return find_environment(WORKER, home).python
 
 
@@ -55,17 +53,17 @@ def main() -> None:
     """Take turns and compare medians."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=40_000)
+    parser.add_argument("--steps", type=int, default=120_000)
     asked = parser.parse_args()
     config: dict[str, object] = {"env_id": "CartPole-v1", "total_steps": asked.steps}
-    home = home_directory(os.environ) / "bench"
-    python = environment(home)
     bare, under = [], []
-    with running_platform(home) as fleet:
-        for _ in range(asked.rounds):
-            bare.append(bare_speed(python, config))
-            under.append(agent_speed(fleet, config))
-            print(f"bare {bare[-1]:9.0f} steps/s   under the agent {under[-1]:9.0f} steps/s")
+    with tempfile.TemporaryDirectory() as home:
+        python = environment(Path(home))
+        with running_platform(Path(home)) as fleet:
+            for _ in range(asked.rounds):
+                bare.append(bare_speed(python, config))
+                under.append(agent_speed(fleet, config))
+                print(f"bare {bare[-1]:9.0f} steps/s   under the agent {under[-1]:9.0f} steps/s", flush=True)
     ratio = median(under) / median(bare)
     print(json.dumps({"speed_ratio": round(ratio, 4), "bare_steps_per_s": round(median(bare))}))
 

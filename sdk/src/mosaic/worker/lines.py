@@ -4,9 +4,9 @@ There is one `LineWriter` per stream in a process, so any number of emitters on 
 their order and never tear each other's lines. Every write holds whole lines, and on a pipe stays
 within what the system writes atomically, so lines of several processes do not mix either.
 
-A line may be put in the buffer (`put`) or written at once (`write`). Buffered lines leave when a
-block is full, before any line that is written at once, 50 ms later at most, and at exit, however
-that comes about except by a fatal signal. Only a real pipe or file is buffered: what a test or a
+A line may be put in the buffer (`put`) or written at once (`write`). Buffered lines leave with the
+first line put 50 ms after the last write, when a block is full, before any line that is written at
+once, a second later at most, and at exit, however that comes about except by a fatal signal. Only a real pipe or file is buffered: what a test or a
 terminal shows is there when the call returns. After ``fork`` the child starts with an empty
 buffer and writes at once, because it may leave by ``os._exit``.
 
@@ -22,14 +22,18 @@ import contextlib
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from typing import Protocol, TextIO
 
 #: What POSIX promises to write to a pipe in one piece on Linux; smaller elsewhere is rare.
 BLOCK_BYTES = 4096
-#: How long a buffered line may wait.
+#: How long lines are gathered while more of them come.
 LINGER_S = 0.05
+#: How long a line may wait when no other follows. A thread sees to that, and wakes seldom: each time it does, a
+#: training loop in numpy hands the interpreter lock to and fro for milliseconds.
+LATEST_S = 1.0
 
 _writers: weakref.WeakValueDictionary[int, LineWriter] = weakref.WeakValueDictionary()
 _fork_handlers_registered = False
@@ -64,6 +68,7 @@ class LineWriter:
         self._pending: list[str] = []
         self._pending_bytes = 0
         self._draining = False
+        self._written_at = float("-inf")
         self._announced = False
         self._is_awake = False
         self._gone = False
@@ -85,7 +90,7 @@ class LineWriter:
             self.flush()
             self._pending_bytes = len(line)
         self._pending.append(line)
-        if not self.buffered:
+        if not self.buffered or time.monotonic() - self._written_at > LINGER_S:
             self.flush()
         elif not self._is_awake:
             self._wake()
@@ -145,6 +150,7 @@ class LineWriter:
         try:
             while self._pending:
                 self._write_lines(self._take_block())
+            self._written_at = time.monotonic()
         finally:
             self._draining = False
 
@@ -203,7 +209,7 @@ class LineWriter:
         while not self._stopped.is_set():
             self._arrived.wait()
             self._arrived.clear()
-            self._stopped.wait(LINGER_S)
+            self._stopped.wait(LATEST_S)
             # In this order: a line that comes in between is flushed here or wakes the next round.
             self._is_awake = False
             self.flush()
