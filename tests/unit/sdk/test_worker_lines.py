@@ -39,9 +39,9 @@ def steps(output: str) -> list[int]:
         ("raise RuntimeError('boom')", 1),
         ("emitter.flush(); os._exit(4)", 4),
         ("emitter.flush(); os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
-        ("time.sleep(0.5); os._exit(5)", 5),
+        ("time.sleep(1.5); os._exit(5)", 5),
     ],
-    ids=["end", "sys.exit", "exception", "flush and _exit", "flush and SIGTERM", "50 ms later"],
+    ids=["end", "sys.exit", "exception", "flush and _exit", "flush and SIGTERM", "a second later"],
 )
 def test_no_metric_is_lost_when_the_process_ends(ending: str, code: int) -> None:
     ended = run(ending)
@@ -138,3 +138,9 @@ def test_what_a_library_prints_is_in_order_and_on_its_own_line() -> None:
 
     assert ended.stdout.splitlines()[100] == "library"
     assert json.loads(ended.stdout.splitlines()[101])["event"] == "heartbeat"
+
+
+def test_a_metric_put_a_while_after_the_last_line_leaves_at_once() -> None:
+    ended = run("time.sleep(0.1); emitter.metric('loss', 0.5, 100); os._exit(6)")
+
+    assert list(range(101)) == steps(ended.stdout)
