@@ -4,9 +4,10 @@ Lines have exactly four top-level keys, sorted, and are ASCII::
 
     {"event":"run_started","payload":{"a":[1,2],"b":1},"run_id":"R1","timestamp":1794794175.0477881}
 
-Life cycle, episode, log and artifact lines are written and flushed at once. Metric and step
-lines wait for the next ones, a second at most, so that many share one write (see
-`mosaic.worker.lines`); their order is kept. No payload raises: see `mosaic.worker.plain` for what becomes of values JSON does not know.
+Life cycle, episode, log and artifact lines are written and flushed at once. Metric and step lines
+wait for the next ones, a second at most, so that many share one write (see `mosaic.worker.lines`);
+their order is kept. No payload raises: see `mosaic.worker.plain` for what becomes of values JSON
+does not know.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ within what the system writes atomically, so lines of several processes do not m
 
 A line may be put in the buffer (`put`) or written at once (`write`). Buffered lines leave with the
 first line put 50 ms after the last write, when a block is full, before any line that is written at
-once, a second later at most, and at exit, however that comes about except by a fatal signal. Only a real pipe or file is buffered: what a test or a
-terminal shows is there when the call returns. After ``fork`` the child starts with an empty
-buffer and writes at once, because it may leave by ``os._exit``.
+once, a second later at most, and at exit, however that comes about except by a fatal signal. Only a
+real pipe or file is buffered: what a test or a terminal shows is there when the call returns. After
+``fork`` the child starts with an empty buffer and writes at once, because it may leave by ``os._exit``.
 
 A stream that fails never raises into the training loop. When its reader has gone the writer says
 so once on stderr, drops every later line and counts them in ``lost``; the run goes on, since
