@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import hypothesis
@@ -59,6 +60,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _NEEDS_A_SERVER.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.integration)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collecting made out of every later search for garbage: there is much of it, and none is."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

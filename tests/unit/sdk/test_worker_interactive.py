@@ -108,3 +108,27 @@ def test_a_wish_to_stop_ends_the_loop_although_no_command_comes() -> None:
         answers=io.StringIO(),
         should_stop=lambda: next(wishes),
     )
+
+
+def test_commands_are_not_read_far_ahead_of_their_answers() -> None:
+    taken = 0
+
+    def flood() -> Iterator[str]:
+        nonlocal taken
+        for _ in range(10_000):
+            taken += 1
+            yield '{"cmd": "ping"}\n'
+
+    answered = iter([False] * 10 + [True])
+
+    serve(
+        lambda *_: 0,
+        None,
+        run_id="r",
+        env_id="x",
+        commands=flood(),
+        answers=io.StringIO(),
+        should_stop=lambda: next(answered),
+    )
+
+    assert taken < 100

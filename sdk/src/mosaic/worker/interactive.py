@@ -30,6 +30,8 @@ from mosaic.worker.plain import plain, to_json
 PROTOCOL_VERSION = "1.0"
 #: How often a loop that waits for a command looks whether it should end.
 _LOOK_S = 0.2
+#: How many commands are read ahead.
+_WAITING = 16
 
 #: Takes an observation and the mask of legal actions, or None when all are legal; returns an action.
 Policy = Callable[[Any, Any], Any]
@@ -208,7 +210,8 @@ def serve(
 
 def _lines(commands: Iterable[str], should_stop: Callable[[], bool]) -> Iterator[str]:
     """Yield lines as they come; read in a thread, because a blocked read cannot be asked to end."""
-    arrived: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    # Bounded, so that commands nobody has answered yet wait in the pipe and not in memory.
+    arrived: queue.Queue[str | None] = queue.Queue(_WAITING)
     threading.Thread(target=_read, args=(commands, arrived), name="mosaic-commands", daemon=True).start()
     while not should_stop():
         try:
@@ -220,7 +223,7 @@ def _lines(commands: Iterable[str], should_stop: Callable[[], bool]) -> Iterator
         yield line
 
 
-def _read(commands: Iterable[str], arrived: queue.SimpleQueue[str | None]) -> None:
+def _read(commands: Iterable[str], arrived: queue.Queue[str | None]) -> None:
     try:
         for line in commands:
             arrived.put(line)
