@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -50,22 +51,23 @@ def agent_speed(fleet: Mosaic, config: dict[str, object]) -> float:
 
 
 def main() -> None:
-    """Take turns and compare medians."""
+    """Take turns, and compare each run under the agent with the bare ones before and after it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=120_000)
     asked = parser.parse_args()
     config: dict[str, object] = {"env_id": "CartPole-v1", "total_steps": asked.steps}
-    bare, under = [], []
     with tempfile.TemporaryDirectory() as home:
         python = environment(Path(home))
         with running_platform(Path(home)) as fleet:
+            bare, under = [bare_speed(python, config)], []
             for _ in range(asked.rounds):
-                bare.append(bare_speed(python, config))
                 under.append(agent_speed(fleet, config))
-                print(f"bare {bare[-1]:9.0f} steps/s   under the agent {under[-1]:9.0f} steps/s", flush=True)
-    ratio = median(under) / median(bare)
-    print(json.dumps({"speed_ratio": round(ratio, 4), "bare_steps_per_s": round(median(bare))}))
+                bare.append(bare_speed(python, config))
+                print(f"under the agent {under[-1]:9.0f} steps/s   bare {bare[-1]:9.0f} steps/s", flush=True)
+    ratios = [one * 2 / (before + after) for one, (before, after) in zip(under, pairwise(bare), strict=True)]
+    print("ratio " + " ".join(f"{ratio:.3f}" for ratio in ratios))
+    print(json.dumps({"speed_ratio": round(median(ratios), 4), "bare_steps_per_s": round(median(bare))}))
 
 
 if __name__ == "__main__":
