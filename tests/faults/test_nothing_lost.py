@@ -22,6 +22,7 @@ from tests.stack.runs import a_drill, undisturbed_result
 from tests.stack.stack import Servers, Stack
 from tests.stack.waiting import until
 
+#: At least so many.
 RUNS = 40
 EPISODES = 40
 STEPS = 20
@@ -57,13 +58,13 @@ def test_whatever_is_killed_nothing_is_lost_and_nothing_counts_twice(
 def _submit_under_fire(stack: Stack, saboteur: Saboteur) -> list[str]:
     faults = saboteur.faults()
     run_ids: list[str] = []
-    for index in range(RUNS):
-        run_ids.append(_submit(stack, index).run_id)
-        if index % 2:
-            saboteur.inject(faults.pop())
-            saboteur.rest()
-    while faults:
-        saboteur.inject(faults.pop())
+    for place, fault in enumerate(faults, start=1):
+        while len(run_ids) * len(faults) < RUNS * place:
+            run_ids.append(_submit(stack, len(run_ids)).run_id)
+        # On a slow machine every run may have ended while a server was away: then there is nobody to kill.
+        if saboteur.needs_a_worker(fault) and not worker_processes(stack.runs_root):
+            run_ids.append(_submit(stack, len(run_ids)).run_id)
+        saboteur.inject(fault)
         saboteur.rest()
     return run_ids
 

@@ -47,6 +47,10 @@ class Saboteur:
         self.dice.shuffle(chosen)
         return chosen
 
+    def needs_a_worker(self, target: str) -> bool:
+        """Tell whether *target* can only be hit while some worker runs."""
+        return target in ("agent", "child")
+
     def inject(self, target: str) -> None:
         """Break *target* and repair it; returns when it runs again, though perhaps not yet ready."""
         acts: dict[str, Callable[[], None]] = {

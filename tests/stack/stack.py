@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from mosaic.client import Endpoints, Mosaic
+from mosaic.errors import MosaicError
 from tests.servers.choice import ServerSet
 from tests.servers.fresh import fresh_database, fresh_vhost
 from tests.servers.handle import KINDS, Server, free_port
@@ -92,8 +94,9 @@ class Stack:
         return Endpoints(**{name: f"127.0.0.1:{grpc}" for name, (grpc, _) in self._ports.items()})
 
     def last_words(self) -> str:
-        """Return the end of what every part printed, for a report."""
-        return "\n".join(f"----- {part.name}\n{part.last_words()}" for part in self.parts.values())
+        """Return the end of what every part printed and where the runs are, for a report."""
+        printed = "\n".join(f"----- {part.name}\n{part.last_words()}" for part in self.parts.values())
+        return f"{printed}\n----- runs\n{self._census()}"
 
     def add_agent(self, name: str, **settings: str) -> Part:
         """Start one more agent and wait for it."""
@@ -112,6 +115,13 @@ class Stack:
         part.start()
         part.wait_until_ready()
         return part, replace(self.endpoints, scheduler=address)
+
+    def _census(self) -> str:
+        try:
+            states = Counter(run.state.value for run in self.mosaic.runs(limit=200))
+        except MosaicError as error:
+            return str(error)
+        return ", ".join(f"{state} {count}" for state, count in states.items()) or "none"
 
     def _end(self) -> None:
         # Agents first: they have something to say to the services.
