@@ -240,19 +240,21 @@ def test_an_event_after_the_seal_makes_the_manifest_stale(store: EventStore) -> 
     store.manifest_written(sealed, "{}", "sha256:1", "somewhere")
     assert store.stale_seals() == []
 
-    put(store, packed(metrics(3, first=3), first_seq=3))
+    report = put(store, packed(metrics(3, first=3), first_seq=3))
 
+    assert report.stale_manifests == 1
     (stale,) = store.stale_seals()
     assert (stale.revision, stale.written_revision, stale.digest) == (1, 0, "sha256:1")
 
 
 def test_a_repeated_frame_leaves_the_manifest_as_it_is(store: EventStore) -> None:
-    put(store, packed(metrics(3)))
+    assert put(store, packed(metrics(3))).stale_manifests == 0
     store.put_seal(a_seal(2), NOON)
     store.manifest_written(store.stale_seals()[0], "{}", "sha256:1", "somewhere")
 
-    put(store, packed(metrics(3)))
+    report = put(store, packed(metrics(3)))
 
+    assert report.stale_manifests == 0
     assert store.stale_seals() == []
 
 

@@ -90,6 +90,9 @@ class SealRecord:
 class EventWriter(Protocol):
     """One transaction over some streams, which nobody else can write meanwhile."""
 
+    #: How many manifests became stale with it; known when the transaction has ended.
+    stale_manifests: int
+
     def timeline(self, stream: StreamId) -> Timeline:
         """Return what is known of *stream*; an empty timeline at first."""
 

@@ -15,10 +15,17 @@ from mosaic.agent.translate import Landmark
 
 log = structlog.get_logger()
 
-#: Lines are shown to the world at the latest so long after they were read.
-FLUSH_S = 0.2
-#: While a worker talks without pause, its pipe is emptied this often and not for every line.
-PACE_S = 0.005
+#: Lines that come after a silence are shown to the world so soon after they were read,
+LINGER_S = 0.05
+#: those of a worker that talks on, only this often: every frame costs the training a little.
+FLUSH_S = 0.5
+#: A pipe is left alone between two reads: to be woken for every line would take the worker off its core each time.
+#: So long when it fills fast,
+SHORTEST_REST_S = 0.005
+#: so long at most,
+LONGEST_REST_S = 0.1
+#: and in between as long as it takes for about this much to gather.
+REST_BYTES = 32 * 1024
 #: After a full disk, so long until the next try.
 DISK_RETRY_S = 1.0
 
@@ -53,6 +60,8 @@ class Listener:
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._roomy: int | None = None
         self._has_heard_worker = False
+        self._flushed_at = float("-inf")
+        self._rest_s = SHORTEST_REST_S
         #: When anything was heard last, in the loop's time.
         self.heard_at = loop.time()
 
@@ -82,12 +91,9 @@ class Listener:
         self._timers.cancel_all()
 
     def _on_readable(self, descriptor: int) -> None:
-        was_heard_at = self.heard_at
         data = self._read(descriptor)
         if data and self._guard(lambda: self._readers[descriptor](data)) and descriptor == self._roomy:
-            # A pipe that holds more than one read is read on at once.
-            is_busy = self.heard_at - was_heard_at < 2 * PACE_S
-            self._pace(descriptor, busy=is_busy and len(data) < _READ_BYTES)
+            self._rest(descriptor, len(data))
 
     def _read(self, descriptor: int) -> memoryview:
         """Return what is in the pipe, good until the next read; nothing at its end, or when it is empty."""
@@ -101,10 +107,13 @@ class Listener:
             self._readers.pop(descriptor, None)
         return self._buffer[:count]
 
-    def _pace(self, descriptor: int, *, busy: bool) -> None:
-        if busy:
+    def _rest(self, descriptor: int, count: int) -> None:
+        rest_s = self._rest_s * min(2.0, REST_BYTES / count)
+        self._rest_s = min(LONGEST_REST_S, max(SHORTEST_REST_S, rest_s))
+        # A pipe that holds more than one read is read on at once.
+        if count < _READ_BYTES:
             self._loop.remove_reader(descriptor)
-            self._timers.after("pace", PACE_S, self._resume)
+            self._timers.after("rest", self._rest_s, self._resume)
 
     def _resume(self) -> None:
         for descriptor in self._readers:
@@ -124,7 +133,7 @@ class Listener:
     def _notice(self, landmarks: list[Landmark]) -> None:
         for landmark in landmarks:
             self._on_landmark(landmark)
-        if landmarks:
+        if any(landmark.kind != "checkpoint_saved" for landmark in landmarks):
             self._flush()
 
     def _guard(self, write: Callable[[], None]) -> bool:
@@ -135,14 +144,15 @@ class Listener:
             self._wait_for_disk(error)
             return False
         if self._stream.spool.has_open_lines:
-            self._timers.after("flush", FLUSH_S, self._flush_on_time)
+            wait_s = max(LINGER_S, self._flushed_at + FLUSH_S - self._loop.time())
+            self._timers.after("flush", wait_s, self._flush_on_time)
         else:
             self._on_frames()
         return True
 
     def _flush(self) -> None:
-        if self._stream.spool.flush():
-            self._on_frames()
+        self._flushed_at = self._loop.time()
+        self._stream.spool.flush()
 
     def _flush_on_time(self) -> None:
         self._guard(self._flush)
@@ -152,7 +162,7 @@ class Listener:
         log.error("worker waits: its lines cannot be written", run_id=spool.run_id, reason=str(error))
         for descriptor in self._readers:
             self._loop.remove_reader(descriptor)
-        self._timers.cancel("pace", "flush")
+        self._timers.cancel("rest", "flush")
         self._timers.after("disk", DISK_RETRY_S, self._try_disk)
 
     def _try_disk(self) -> None:

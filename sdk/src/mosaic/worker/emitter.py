@@ -174,7 +174,7 @@ class TelemetryEmitter:
             "seed": seed,
         }
         payload = {**extra, "episode_index": index, "total_reward": episode_return, "steps": length}
-        self._writer.write(self._line("episode", payload | _given(known)))
+        self._writer.put(self._line("episode", payload | _given(known)))
 
     def step(
         self,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, select, tuple_, update
+from sqlalchemy import Connection, Table, bindparam, insert, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -15,12 +16,29 @@ from mosaic_telemetry.domain.series import Rollup, Series, SeriesKey
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
 from mosaic_telemetry.ports import PointBlock, StoredFrame
 
+# Every batch runs these; to build them anew each time would cost more than to execute them.
+_LOCK_STREAMS = (
+    select(tables.streams)
+    .where(tuple_(tables.streams.c.run_id, tables.streams.c.attempt).in_(bindparam("wanted", expanding=True)))
+    .order_by(tables.streams.c.run_id, tables.streams.c.attempt)
+    .with_for_update()
+)
+_SERIES_OF_STREAM = select(tables.series).where(
+    tables.series.c.run_id == bindparam("run_id"), tables.series.c.attempt == bindparam("attempt")
+)
+_NEW_REVISION = (
+    update(tables.seals)
+    .where(tables.seals.c.run_id.in_(bindparam("run_ids", expanding=True)))
+    .values(revision=tables.seals.c.revision + 1)
+)
+
 
 class SqlWriter:
     """Gathers what a transaction adds. An `EventWriter`; `flush` writes it."""
 
     def __init__(self, connection: Connection, streams: Collection[StreamId]) -> None:
         """Lock *streams* until the transaction ends, always in the same order."""
+        self.stale_manifests = 0
         self._connection = connection
         self._timelines = self._locked(sorted(streams))
         self._added: dict[Table, list[rows.Row]] = {}
@@ -34,9 +52,7 @@ class SqlWriter:
 
     def series(self, stream: StreamId) -> Mapping[SeriesKey, Series]:
         """Return the series of *stream* as the transaction found them."""
-        table = tables.series
-        query = select(table).where(table.c.run_id == stream.run_id, table.c.attempt == stream.attempt)
-        found = (rows.series_of(row) for row in self._connection.execute(query))
+        found = map(rows.series_of, self._connection.execute(_SERIES_OF_STREAM, stream._asdict()))
         return {series.key: series for series in found}
 
     def put_timeline(self, timeline: Timeline) -> None:
@@ -77,10 +93,8 @@ class SqlWriter:
         self._upsert(tables.series, [rows.series_row(series) for series in self._series.values()])
         self._upsert(tables.streams, [rows.timeline_row(timeline) for timeline in self._changed.values()])
         if self._changed:
-            seals = tables.seals
-            run_ids = {stream.run_id for stream in self._changed}
-            stale = update(seals).where(seals.c.run_id.in_(run_ids)).values(revision=seals.c.revision + 1)
-            self._connection.execute(stale)
+            run_ids = sorted({stream.run_id for stream in self._changed})
+            self.stale_manifests = self._connection.execute(_NEW_REVISION, {"run_ids": run_ids}).rowcount
 
     def _add(self, table: Table, *added: rows.Row) -> None:
         if added:
@@ -93,24 +107,26 @@ class SqlWriter:
             return known
         # Another replica may insert the same stream at this moment: whoever comes second waits here.
         empty = [rows.timeline_row(Timeline(stream)) for stream in new]
-        self._connection.execute(self._insert(tables.streams).on_conflict_do_nothing(), empty)
+        statement = _inserting(self._connection.dialect.name)(tables.streams).on_conflict_do_nothing()
+        self._connection.execute(statement, empty)
         return self._select_for_update(streams)
 
     def _select_for_update(self, streams: Sequence[StreamId]) -> dict[StreamId, Timeline]:
-        table = tables.streams
-        wanted = tuple_(table.c.run_id, table.c.attempt).in_([tuple(stream) for stream in streams])
-        query = select(table).where(wanted).order_by(table.c.run_id, table.c.attempt).with_for_update()
-        found = (rows.timeline_of(row) for row in self._connection.execute(query))
+        wanted = [tuple(stream) for stream in streams]
+        found = map(rows.timeline_of, self._connection.execute(_LOCK_STREAMS, {"wanted": wanted}))
         return {timeline.stream: timeline for timeline in found}
 
     def _upsert(self, table: Table, values: Sequence[rows.Row]) -> None:
-        if not values:
-            return
-        statement = self._insert(table)
-        keys = [column.name for column in table.primary_key.columns]
-        rest = {name: statement.excluded[name] for name in values[0] if name not in keys}
-        self._connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=rest), values)
+        if values:
+            self._connection.execute(_upserting(self._connection.dialect.name, table), values)
 
-    def _insert(self, table: Table) -> Any:
-        make = postgresql_insert if self._connection.dialect.name == "postgresql" else sqlite_insert
-        return make(table)
+
+@cache
+def _upserting(dialect: str, table: Table) -> Any:
+    statement = _inserting(dialect)(table)
+    rest = {column.name: statement.excluded[column.name] for column in table.columns if not column.primary_key}
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=rest)
+
+
+def _inserting(dialect: str) -> Any:
+    return postgresql_insert if dialect == "postgresql" else sqlite_insert

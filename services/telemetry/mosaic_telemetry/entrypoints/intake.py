@@ -73,7 +73,7 @@ class Intake:
             report = ingest(bodies, store=self._parts.store, feed=self._parts.feed)
         self._metrics.stored.inc(report.stored_lines)
         self._metrics.repeated.inc(report.repeated_lines)
-        if report.stored_lines:
+        if report.stale_manifests:
             self._on_change()
         return report
 

@@ -25,6 +25,8 @@ class IngestReport:
     stored_lines: int = 0
     #: Lines that were known already.
     repeated_lines: int = 0
+    #: Manifests that are to be written again.
+    stale_manifests: int = 0
     #: Index of a frame that can never be stored -> why.
     refused: dict[int, str] = field(default_factory=dict)
 
@@ -54,6 +56,7 @@ def ingest(bodies: Sequence[bytes], *, store: EventStore, feed: LiveFeed) -> Ing
     with store.writing(pieces.keys()) as writer:
         for stream, heard in pieces.items():
             _absorb(writer, stream, heard, report)
+    report.stale_manifests = writer.stale_manifests
     feed.publish({stream.run_id for stream in pieces})
     return report
 
