@@ -12,13 +12,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from bench.platforms import running_platform
 from mosaic.agent.environments import install, installed_environments
-from mosaic.agent.recipes import find_recipe
+from mosaic.agent.recipes import Recipe, find_recipe
 from mosaic.client import Mosaic, Submission
 from mosaic.client.spelling import spell
 from mosaic.hosting.settings import home_directory
@@ -86,13 +87,20 @@ class Score:
         )
 
 
-def install_missing(names: Sequence[str], home: Path) -> None:
-    """Make the environments that are not in *home* yet."""
-    installed = {environment.name for environment in installed_environments(home)}
+def install_current(names: Sequence[str], home: Path) -> None:
+    """Make the environments that *home* does not hold yet, or holds as they were before this checkout."""
+    installed = {environment.name: environment for environment in installed_environments(home)}
     for name in names:
-        if name not in installed:
+        recipe = find_recipe(name, start=Path.cwd())
+        known = installed.get(name)
+        if known is None or datetime.fromisoformat(known.installed_at).timestamp() < _newest(recipe):
             print(f"installing {name} (minutes the first time)", flush=True)
-            install(find_recipe(name, start=Path.cwd()), home)
+            install(recipe, home, upgrade=known is not None)
+
+
+def _newest(recipe: Recipe) -> float:
+    places = (Path(recipe.source), Path(recipe.sdk) / "src")
+    return max(path.stat().st_mtime for place in places for path in place.rglob("*.py"))
 
 
 def learn(fleet: Mosaic, task: Task, seed: int) -> Score:
@@ -123,7 +131,7 @@ def scores(asked: argparse.Namespace, home: Path) -> Iterator[Score]:
     """Yield one score after the other."""
     chosen = [TASKS[kind][name] for kind in asked.tasks for name in asked.workers if name in TASKS[kind]]
     tasks = [replace(task, total_steps=asked.steps or task.total_steps) for task in chosen]
-    install_missing(asked.workers, home)
+    install_current(asked.workers, home)
     with running_platform(home) as fleet:
         for task in tasks:
             for seed in asked.seeds:

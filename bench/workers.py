@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.learning import install_missing
+from bench.learning import install_current
 from bench.platforms import running_platform
 from mosaic.agent.environments import find_environment
 from mosaic.client import Mosaic, Submission
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=0, help="another length for every library")
     asked = parser.parse_args()
     home = home_directory(os.environ) / "bench"
-    install_missing(asked.workers, home)
+    install_current(asked.workers, home)
     found = {}
     with running_platform(home) as fleet:
         for worker in asked.workers:
