@@ -6,11 +6,13 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from mosaic.agent.child import living_processes
+from mosaic.agent.listener import FLUSH_S
 from mosaic.agent.ports import Directive, GpuShare, Wish
 from mosaic.ids import RunId
 from tests.fakes.agent import Bench, eventually, running
@@ -41,6 +43,16 @@ def last_event(bench: Bench) -> dict[str, object]:
     bench.sink.wait_for(b'"attempt_ended"')
     payload: dict[str, object] = json.loads(bench.sink.stream()[-1])["payload"]
     return payload
+
+
+def everything_below(root: Path) -> bytes:
+    """Return the content of every file that still exists when it is read."""
+    found = bytearray()
+    for folder, _, names in os.walk(root):
+        for name in names:
+            with suppress(FileNotFoundError):
+                found += Path(folder, name).read_bytes()
+    return bytes(found)
 
 
 def test_a_run_is_executed_streamed_reported_and_forgotten(bench: Bench) -> None:
@@ -85,17 +97,24 @@ def test_the_worker_sees_its_config_its_directory_and_nothing_of_ours(bench: Ben
 def test_a_secret_reaches_the_worker_and_nobody_else(bench: Bench) -> None:
     script(
         bench,
-        "print('key', os.environ['API_KEY']); print('key', os.environ['API_KEY'], file=sys.stderr); sys.exit(1)",
+        "\nfor file in (sys.stdout, sys.stderr):\n    print('key', os.environ['API_KEY'], file=file, flush=True)"
+        "\nwhile not os.path.exists('enough'):\n    time.sleep(0.01)"
+        "\nsys.exit(1)",
     )
 
     bench.run(secrets={"API_KEY": "swordfish-1234"})
+    bench.sink.wait_for(b"key ***")
+    on_disk_during = everything_below(bench.root)
+    (bench.root / "runs" / "run-1" / "enough").touch()
     report = bench.scheduler.wait_for("failed")
-
     last_event(bench)
-    assert b"key ***" in bench.sink.stream()
+    eventually(lambda: not bench.remembered)
+
     assert report.reason == "key *** (exit code 1)"
     assert not any(b"swordfish" in line for line in bench.sink.stream())
-    assert not any(b"swordfish" in path.read_bytes() for path in bench.root.rglob("*") if path.is_file())
+    assert b"run-1" in on_disk_during
+    assert b"swordfish" not in on_disk_during
+    assert b"swordfish" not in everything_below(bench.root)
 
 
 @pytest.mark.parametrize(
@@ -219,9 +238,9 @@ def test_a_paused_worker_stands_still_and_is_not_called_hung(bench: Bench) -> No
 
     wish(bench, Directive.PAUSE)
     bench.scheduler.wait_for("paused")
-    time.sleep(0.3)
+    time.sleep(2 * FLUSH_S)  # so long, what it said before may still be on its way
     heard = len(bench.sink.stream())
-    time.sleep(0.7)
+    time.sleep(2 * FLUSH_S)
 
     assert heard == len(bench.sink.stream())
     wish(bench, Directive.RESUME)
