@@ -50,17 +50,18 @@ class Task:
 CARTPOLE = {name: Task(name, "ppo", "CartPole-v1", 100_000, 400.0) for name in ("cleanrl", "xuance", "rllib")}
 #: CleanRL's own settings are meant for half a million steps; its worker takes others for short runs unless told not to.
 OWN_SETTINGS = {"cleanrl": Task("cleanrl", "ppo", "CartPole-v1", 500_000, 400.0, {"preset": "none"})}
-#: Pendulum pays about -1200 to a random policy; three agents of simple_spread that act at random, about -30 each.
+#: Pendulum pays about -1200 to a random policy; three agents of simple_spread that act at random, about -84.
 CONTINUOUS = {
     "cleanrl": Task("cleanrl", "sac", "Pendulum-v1", 8_000, -300.0, {"algo_params": {"learning_starts": 1_000}}),
-    "xuance": Task("xuance", "sac", "Pendulum-v1", 8_000, -300.0),
-    "rllib": Task("rllib", "sac", "Pendulum-v1", 8_000, -300.0),
+    # XuanCe steps ten environments between two updates, so it needs more steps for as many updates.
+    "xuance": Task("xuance", "sac", "Pendulum-v1", 60_000, -300.0),
+    "rllib": Task("rllib", "sac", "Pendulum-v1", 10_000, -300.0),
 }
 #: XuanCe's own settings explore for 2.5 million steps and update once in 25 rounds; its README says more.
 SHORT_VDN = {"decay_step_greedy": 10_000, "training_frequency": 4}
 TEAM = {
-    "xuance": Task("xuance", "vdn", "simple_spread_v3", 30_000, -25.0, {"algo_params": SHORT_VDN}),
-    "rllib": Task("rllib", "ppo", "mpe/simple_spread_v3", 100_000, -25.0),
+    "xuance": Task("xuance", "vdn", "simple_spread_v3", 30_000, -75.0, {"algo_params": SHORT_VDN}),
+    "rllib": Task("rllib", "ppo", "mpe/simple_spread_v3", 40_000, -75.0),
 }
 TASKS = {"cartpole": CARTPOLE, "own": OWN_SETTINGS, "continuous": CONTINUOUS, "team": TEAM}
 

@@ -100,7 +100,14 @@ def test_an_algorithm_makes_gradient_updates(rllib: InstalledWorker, config: dic
 
 def test_agents_that_share_a_policy_train_it(rllib: InstalledWorker, team: WorkerRun) -> None:
     assert_learned(rllib, team, {"loss/policy", "loss/value"}, policies={"shared"})
-    assert {"agent_0", "agent_1"} == set(team.of("episode")[0]["agent_returns"])
+
+
+def test_episodes_of_several_agents_are_told_for_all_and_for_each(team: WorkerRun) -> None:
+    told = [one for one in team.of("episode") if one["episode_index"] == 0]
+
+    parts = {one["agent_id"]: one["total_reward"] for one in told if "agent_id" in one}
+    assert {"agent_0", "agent_1"} == set(parts)
+    assert pytest.approx(sum(parts.values())) == next(one["total_reward"] for one in told if "agent_id" not in one)
 
 
 def test_the_return_of_several_agents_rises(team: WorkerRun) -> None:

@@ -43,11 +43,11 @@ class Reporter:
             self._wandb.log(named, step)
 
     def episode(self, index: int, episode_return: float, length: int, step: int, **more: Any) -> None:
-        """Report a finished episode of training."""
+        """Report a finished episode of training, and each agent's part in it where there are several."""
         agents: Mapping[str, float] = more.pop("agents", {})
-        if agents:
-            more["agent_returns"] = dict(agents)
         self._emitter.episode(index, episode_return, length, step=step, **more)
+        for name, part in agents.items():
+            self._emitter.episode(index, part, length, step=step, agent=name)
         self._events.add_scalar("episode_return", episode_return, step)
         self._events.add_scalar("episode_length", length, step)
 

@@ -39,7 +39,9 @@ def play(agent: Any, settings: Settings, narrator: Narrator, seed: int, *, film:
         scores = agent.test(test_episodes=1, test_envs=envs, close_envs=True)
     if film is not None and narrator.frames:
         _write_film(film, narrator.frames)
-    return PlayedEpisode(seed, float(scores[-1]), narrator.test_steps)
+    # XuanCe's score of a team is the mean over its agents.
+    agents = len(agent.agent_keys) if hasattr(agent, "agent_keys") else 1
+    return PlayedEpisode(seed, float(scores[-1]) * agents, narrator.test_steps)
 
 
 def summarise(rows: Sequence[PlayedEpisode]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class Narrator(MultiAgentBaseCallback):  # type: ignore[misc]
         score, length = info["episode_score"], int(info["episode_step"])
         step = int(told["current_step"])
         parts = {name: float(value) for name, value in score.items()} if isinstance(score, Mapping) else {}
-        whole = fmean(parts.values()) if parts else float(score)
+        whole = sum(parts.values()) if parts else float(score)
         tally = self.tally
         self._emitter.episode(tally.episodes, whole, length, step=step, env_index=told["env_id"])
         for name, value in parts.items():
