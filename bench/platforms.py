@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mosaic.client import Mosaic, Submission
 from mosaic.hosting.logs import configure_logs
+from mosaic.lifecycle import RunState, is_terminal
 from mosaic_embedded.platform import Platform
 from tests.servers.choice import servers
 from tests.stack.environment import WORKER, install_drill
@@ -39,9 +40,17 @@ def running_platform(home: Path, slots: int = 4) -> Iterator[Mosaic]:
     endpoints = platform.start()
     try:
         with Mosaic(endpoints) as fleet:
+            _end_leftovers(fleet)
             yield fleet
     finally:
         platform.stop()
+
+
+def _end_leftovers(fleet: Mosaic) -> None:
+    """Cancel what an interrupted benchmark left: the platform would go on with it beside ours."""
+    for run in fleet.runs(states=[state for state in RunState if not is_terminal(state)]):
+        fleet.cancel(run.run_id)
+        fleet.wait(run.run_id)
 
 
 @contextmanager
