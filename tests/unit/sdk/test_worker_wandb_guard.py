@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,12 +15,45 @@ from typing import Any
 import pytest
 
 from mosaic.errors import BadInput
+from mosaic.worker import wandb_guard
 from mosaic.worker.wandb_guard import WandbGuard, WandbSettings, run_client
 
 SETTINGS = WandbSettings(project="tests", tags=("a",), config={"algo": "ppo"})
 HANGING = "import time; time.sleep(60)"
 CRASHING = "import sys; sys.exit(3)"
 RECORDING = "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())"
+#: Logs a row, waits for SIGTERM and finishes.
+STOPPING_WORKER = """
+import signal, sys, threading
+from pathlib import Path
+from mosaic.worker.wandb_guard import WandbGuard, WandbSettings
+asked = threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: asked.set())
+command = (sys.executable, "-c", *sys.argv[2:])
+guard = WandbGuard(WandbSettings("tests"), Path(sys.argv[1]), warn=print, command=command)
+guard.log({"loss": 1.0}, 7)
+print("logged", flush=True)
+asked.wait()
+guard.finish(is_stopping=asked.is_set)
+"""
+#: Says which process its client is, and waits to be killed.
+KILLED_WORKER = """
+import sys, threading
+from pathlib import Path
+from mosaic.worker.wandb_guard import WandbGuard, WandbSettings
+command = (sys.executable, "-c", sys.argv[2])
+guard = WandbGuard(WandbSettings("tests"), Path(sys.argv[1]), warn=print, command=command)
+print(guard._client.pid, flush=True)
+threading.Event().wait()
+"""
+#: The real client, stuck where it would import the library.
+HANGING_CLIENT = """
+import time
+from mosaic.worker import wandb_guard
+wandb_guard.ORPHAN_S = 0.2
+wandb_guard.import_module = lambda name: time.sleep(60)
+wandb_guard.main()
+"""
 
 
 class RecordingWandb:
@@ -51,6 +88,11 @@ def guard_with(script: str, directory: Path, *arguments: str, **options: Any) ->
     return WandbGuard(SETTINGS, directory, warn=warnings.append, command=command, **options), warnings
 
 
+def started(script: str, *arguments: str) -> subprocess.Popen[str]:
+    command = (sys.executable, "-c", script, *arguments)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
 def client_lines(*rows: dict[str, Any]) -> list[str]:
     first = {"settings": {"project": "tests", "tags": ["a"]}, "directory": "d"}
     return [json.dumps(row) for row in (first, *rows)]
@@ -82,6 +124,41 @@ def test_a_client_that_hangs_costs_the_training_nothing_and_is_ended(tmp_path: P
     assert logged_s < 2.0
     assert guard.dropped > 0
     assert any("did not finish in time" in sentence for sentence in warnings)
+
+
+def test_a_run_that_stops_waits_less_for_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wandb_guard, "STOP_TIMEOUT_S", 0.2)
+    guard, warnings = guard_with(HANGING, tmp_path)
+
+    started = time.monotonic()
+    guard.finish(is_stopping=lambda: True)
+
+    assert time.monotonic() - started < 5.0
+    assert any("did not finish in time" in sentence for sentence in warnings)
+
+
+def test_a_signal_to_the_group_of_the_worker_leaves_the_client_to_send_the_rest(tmp_path: Path) -> None:
+    received = tmp_path / "received"
+
+    with started(STOPPING_WORKER, str(tmp_path), RECORDING, str(received)) as worker:
+        assert worker.stdout is not None
+        assert "logged\n" == worker.stdout.readline()
+        os.killpg(worker.pid, signal.SIGTERM)
+
+    assert 0 == worker.returncode
+    assert 7 == json.loads(received.read_text().splitlines()[-1])["step"]
+
+
+def test_a_client_that_hangs_ends_soon_after_its_worker_was_killed(tmp_path: Path) -> None:
+    with started(KILLED_WORKER, str(tmp_path), HANGING_CLIENT) as worker:
+        assert worker.stdout is not None
+        client = os.pidfd_open(int(worker.stdout.readline()))
+        worker.kill()
+
+    try:
+        assert select.select([client], [], [], 20.0)[0]
+    finally:
+        os.close(client)
 
 
 def test_a_client_that_crashes_is_left_behind(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """Weights & Biases beside the training, never in its way.
 
 The client runs in a process of its own, fed by a pipe: whatever it does (hang, crash, leave threads or
-handlers behind) cannot stop, slow or change the training. Points that it does not take in time are dropped
-and counted. The key is read by the client from ``WANDB_API_KEY`` in its environment; it is on no command
-line and in no file of ours.
+handlers behind) cannot stop, slow or change the training. It is in a session of its own too, so that a signal
+to the worker's group leaves it alive to send the rest; it ends soon after the worker, however that ended.
+Points that it does not take in time are dropped and counted. The key is read by the client from
+``WANDB_API_KEY`` in its environment; it is on no command line and in no file of ours.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ QUEUE_ROWS = 20_000
 #: How long the client may take to connect, and to send the rest when the run has ended.
 INIT_TIMEOUT_S = 60.0
 FINISH_TIMEOUT_S = 30.0
+#: The same when the run was asked to stop: a part of the grace that a run has before it is killed.
+STOP_TIMEOUT_S = 5.0
+#: How long a client may outlive its worker.
+ORPHAN_S = 5.0
+_LOOK_S = 0.1
+_ORPHAN_LOOK_S = 1.0
 
 MODES = ("online", "offline")
 
@@ -91,34 +98,53 @@ class WandbGuard:
         else:
             self.dropped += 1
 
-    def finish(self, timeout_s: float = FINISH_TIMEOUT_S) -> None:
-        """Let the client send what it has, for *timeout_s* at most, then end it."""
+    def finish(self, timeout_s: float = FINISH_TIMEOUT_S, *, is_stopping: Callable[[], bool] = lambda: False) -> None:
+        """Let the client send what it has, for *timeout_s* at most, then end it.
+
+        Once *is_stopping*, also when that comes true meanwhile, it has `STOP_TIMEOUT_S` at most.
+        """
         if self._client is None:
             return
-        deadline = time.monotonic() + timeout_s
-        with contextlib.suppress(queue.Full):
-            self._rows.put(None, timeout=timeout_s)
-        self._wait_until(deadline)
+        if not self._ends_within(timeout_s, is_stopping):
+            self._warn("W&B did not finish in time and was ended; `wandb sync` can send the rest from its files")
+            self._client.kill()
+            self._client.wait()
         for thread in self._threads:
             thread.join(1.0)
         if self.dropped:
             self._warn(f"W&B did not take {self.dropped} rows in time; TensorBoard and the platform have them all")
         self._client = None
 
-    def _wait_until(self, deadline: float) -> None:
+    def _ends_within(self, timeout_s: float, is_stopping: Callable[[], bool]) -> bool:
         assert self._client is not None
+        began, is_told = time.monotonic(), False
+        while self._client.poll() is None:
+            is_told = is_told or self._tell_of_end()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._client.wait(_LOOK_S)
+                break
+            if time.monotonic() - began >= (min(timeout_s, STOP_TIMEOUT_S) if is_stopping() else timeout_s):
+                return False
+        return True
+
+    def _tell_of_end(self) -> bool:
+        """Ask for the end of rows; False while too many are waiting for it to be noted."""
         try:
-            self._client.wait(max(0.1, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self._warn("W&B did not finish in time and was ended; `wandb sync` can send the rest from its files")
-            self._client.kill()
-            self._client.wait()
+            self._rows.put_nowait(None)
+        except queue.Full:
+            return False
+        return True
 
     def _start(self, command: Sequence[str], directory: Path) -> subprocess.Popen[str] | None:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             client = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+                [*command, str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                start_new_session=True,
             )
         except OSError as error:
             self._warn(f"W&B is left out: its client cannot be started: {error}")
@@ -192,21 +218,20 @@ def _answer_in(line: str) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _end_after(seconds: float) -> None:
-    """End this process by force, whatever then still hangs."""
-    timer = threading.Timer(seconds, os._exit, (1,))
-    timer.daemon = True
-    timer.start()
-
-
-def _stdin_then_deadline() -> Iterable[str]:
-    """Yield the rows; once there are no more, a client that hangs must not outlive the run for long."""
-    yield from sys.stdin
-    _end_after(10 * FINISH_TIMEOUT_S)
+def _end_after(worker: int) -> None:
+    """End this process by force soon after *worker*, its parent, whatever then still hangs."""
+    while os.getppid() == worker:
+        time.sleep(_ORPHAN_LOOK_S)
+    time.sleep(ORPHAN_S)
+    os._exit(1)
 
 
 def main() -> None:
-    """Run the client on stdin, answering on the real stdout, which nobody else may write to."""
+    """Run the client on stdin, answering on the real stdout, which nobody else may write to.
+
+    The last argument is the process of the worker.
+    """
+    threading.Thread(target=_end_after, args=(int(sys.argv[-1]),), name="mosaic-orphan", daemon=True).start()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
@@ -219,7 +244,7 @@ def main() -> None:
     except Exception as error:
         say({"error": f"wandb cannot be imported: {error}"})
         return
-    run_client(_stdin_then_deadline(), wandb, say)
+    run_client(sys.stdin, wandb, say)
 
 
 if __name__ == "__main__":
