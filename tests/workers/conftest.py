@@ -19,17 +19,17 @@ import pytest
 
 from mosaic.agent.environments import Environment, find_environment, install
 from mosaic.agent.recipes import find_recipe
+from mosaic.agent.rundir import screenless_drawing
 from mosaic.errors import MosaicError, NotFound
 from mosaic.worker.probe import probe
 
 ROOT = Path(__file__).parents[2]
-#: What the agent would set for a lease of one core, and what a machine without a screen needs.
+#: What the agent would set for a lease of one core.
 SURROUNDINGS = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
-    "SDL_VIDEODRIVER": "dummy",
-    "MUJOCO_GL": "egl",
     "MOSAIC_HEARTBEAT_S": "60",
+    **screenless_drawing(),
 }
 
 

@@ -12,7 +12,7 @@ from mosaic.agent.artifacts import find_artifacts, kind_of
 from mosaic.agent.backlog import Backlog
 from mosaic.agent.ledger import Farewell, Ledger
 from mosaic.agent.ports import GpuShare, Launch, Report
-from mosaic.agent.rundir import RunDirectory, child_environment, prepare
+from mosaic.agent.rundir import RunDirectory, child_environment, prepare, screenless_drawing
 from mosaic.agent.spool import Spool
 from mosaic.agent.stream import Stream
 from mosaic.agent.translate import Mask
@@ -57,6 +57,17 @@ def test_an_environment_is_an_allow_list_and_what_the_run_asked_for() -> None:
     assert {"PATH", "LC_ALL", "NVIDIA_VISIBLE_DEVICES"} <= environment.keys()
     assert "MOSAIC_AGENT_BROKER_URL" not in environment
     assert "MOSAIC_RESUME_FROM" not in environment
+
+
+def test_libraries_are_told_to_draw_without_a_screen_unless_somebody_knows_better() -> None:
+    directory = RunDirectory(Path("/runs/run-1"))
+
+    plain = child_environment({}, a_launch(), directory, heartbeat_s=1)
+    machine = child_environment({"MUJOCO_GL": "osmesa"}, a_launch(), directory, heartbeat_s=1)
+    run = child_environment({}, a_launch(environment={"SDL_VIDEODRIVER": "x11"}), directory, heartbeat_s=1)
+
+    assert screenless_drawing().items() <= plain.items()
+    assert ("osmesa", "x11") == (machine["MUJOCO_GL"], run["SDL_VIDEODRIVER"])
 
 
 @pytest.mark.parametrize(

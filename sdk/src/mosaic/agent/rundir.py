@@ -6,7 +6,9 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from ctypes.util import find_library
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from mosaic.agent.ports import Launch
@@ -14,7 +16,10 @@ from mosaic.errors import BadInput
 
 #: What a child may inherit from the agent. Everything else, tokens above all, stays here.
 INHERITED = frozenset(
-    {"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "REQUESTS_CA_BUNDLE", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
+    {
+        *("PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "REQUESTS_CA_BUNDLE", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
+        *("MUJOCO_GL", "SDL_VIDEODRIVER"),
+    }
 )
 INHERITED_PREFIXES = ("LC_", "SSL_CERT_", "NVIDIA_")
 
@@ -65,7 +70,7 @@ def child_environment(
 ) -> dict[str, str]:
     """Return the whole environment of a child: an allow-list of ours, what the run asks for, its secrets."""
     threads = str(max(1, math.floor(launch.cpus)))
-    environment = {name: value for name, value in inherited.items() if _may_inherit(name)}
+    environment = screenless_drawing() | {name: value for name, value in inherited.items() if _may_inherit(name)}
     environment |= dict.fromkeys(_THREAD_VARIABLES, threads)
     environment |= launch.environment
     environment |= launch.secrets
@@ -83,6 +88,12 @@ def child_environment(
     return environment
 
 
+def screenless_drawing() -> dict[str, str]:
+    """Return the variables with which libraries draw pictures on a machine without a screen."""
+    # Told to use EGL where there is none, MuJoCo cannot even be imported.
+    return {"SDL_VIDEODRIVER": "dummy"} | ({"MUJOCO_GL": "egl"} if _has_egl() else {})
+
+
 def _config(launch: Launch) -> dict[str, object]:
     try:
         config = json.loads(launch.config_json or "{}")
@@ -98,3 +109,8 @@ def _config(launch: Launch) -> dict[str, object]:
 
 def _may_inherit(name: str) -> bool:
     return name in INHERITED or name.startswith(INHERITED_PREFIXES)
+
+
+@cache
+def _has_egl() -> bool:
+    return find_library("EGL") is not None
