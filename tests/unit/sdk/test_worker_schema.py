@@ -166,6 +166,8 @@ def test_a_fault_has_its_path(data: Any, fault: str) -> None:
         ({"minLength": 2}, "ab", "a"),
         ({"maxLength": 2}, "ab", "abc"),
         ({"pattern": "^a"}, "ab", "b"),
+        ({"format": "inside-run-directory"}, "logs/tensorboard", "/logs"),
+        ({"format": "inside-run-directory"}, "..logs", "logs/../../other"),
         ({"const": 1}, 1, True),
         ({"oneOf": [{"type": "integer"}, {"minimum": 5}]}, 3, 7),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, None, "x"),

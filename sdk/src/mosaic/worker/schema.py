@@ -42,6 +42,7 @@ _CONSTRAINTS = (
     "exclusiveMaximum",
     "minLength",
     "pattern",
+    "format",
     "examples",
 )
 

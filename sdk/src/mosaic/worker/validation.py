@@ -2,7 +2,8 @@
 
 This knows the keywords a configuration needs: type, enum, const, required, properties,
 additionalProperties, items, prefixItems, minItems, maxItems, minLength, maxLength, pattern, minimum,
-maximum, both exclusive ones, anyOf, oneOf, allOf and ``$ref`` within the document. Others are passed over.
+maximum, both exclusive ones, anyOf, oneOf, allOf, ``$ref`` within the document, and of the formats
+`INSIDE_RUN_DIRECTORY`. Others are passed over.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any, TypeGuard
 
 from mosaic.errors import did_you_mean
+
+#: The ``format`` of a path that a worker joins to its run directory and that may not lead out of it.
+INSIDE_RUN_DIRECTORY = "inside-run-directory"
 
 #: A schema that refers to itself stops being followed here.
 _MAX_DEPTH = 48
@@ -49,6 +54,12 @@ def validate_config(schema: Mapping[str, Any], data: Any) -> list[str]:
         if len(faults) == _MAX_FAULTS:
             break
     return faults
+
+
+def inside_run_directory(path: str) -> bool:
+    """Tell whether *path*, joined to a run directory, stays in it: it is relative and never goes up."""
+    way = PurePosixPath(path)
+    return not way.is_absolute() and ".." not in way.parts
 
 
 class _Document:
@@ -176,6 +187,8 @@ def _text_faults(schema: Mapping[str, Any], value: str, path: str) -> Iterator[s
     pattern = schema.get("pattern")
     if isinstance(pattern, str) and not _matches(pattern, value):
         yield f"{_at(path)}must match {pattern}, is {_shown(value)}"
+    if schema.get("format") == INSIDE_RUN_DIRECTORY and not inside_run_directory(value):
+        yield f"{_at(path)}must stay inside the run directory, is {_shown(value)}"
 
 
 def _size_faults(schema: Mapping[str, Any], what: str, noun: str, size: int, path: str) -> Iterator[str]:
