@@ -32,6 +32,7 @@ def schema(cleanrl: InstalledWorker) -> Any:
         ({"algo_params": {"buffer_size": 10}}, "algo_params.buffer_size: is not a known field"),
         ({"algo": "dqn", "algo_params": {"buffer_size": "many"}}, "algo_params.buffer_size: must be an integer"),
         ({"total_step": 5}, "did you mean 'total_steps'?"),
+        ({"tensorboard_dir": "../other/tensorboard"}, "tensorboard_dir: must stay inside the run directory"),
     ],
 )
 def test_a_misspelt_setting_is_refused_at_submission(schema: Any, change: dict[str, Any], sentence: str) -> None:
@@ -83,6 +84,26 @@ def test_a_dry_run_shows_the_command_and_says_either_way_about_cuda(cleanrl: Ins
     assert "--clip-vloss False" in told["command"]
 
 
+@pytest.mark.parametrize(
+    ("cuda", "visible", "told"),
+    [(None, "", "--cuda False"), (None, "GPU-1", "--cuda True"), (False, "GPU-1", "--cuda False")],
+)
+def test_a_gpu_is_used_where_the_lease_has_one(
+    cleanrl: InstalledWorker, cuda: bool | None, visible: str, told: str
+) -> None:
+    run = cleanrl.run(f"gpu-{cuda}-{visible}", {**SHORT, "cuda": cuda}, "--dry-run", CUDA_VISIBLE_DEVICES=visible)
+
+    assert told in run.of("run_completed")[0]["command"]
+
+
+def test_a_gpu_that_is_not_there_is_a_warning(cleanrl: InstalledWorker) -> None:
+    run = cleanrl.run("no-gpu", {**SHORT, "cuda": True}, CUDA_VISIBLE_DEVICES="")
+
+    assert 0 == run.exit_code
+    (warning,) = [one["text"] for one in run.of("log") if one["level"] == "warning"]
+    assert "CPU" in warning
+
+
 def test_a_preset_is_shown_in_the_command_and_gives_way_to_what_was_set(cleanrl: InstalledWorker) -> None:
     config = {**SHORT, "preset": "short_run", "algo_params": {"gamma": 0.9}}
 
@@ -93,8 +114,9 @@ def test_a_preset_is_shown_in_the_command_and_gives_way_to_what_was_set(cleanrl:
     assert "--gamma 0.9 " in told["command"] + " "
 
 
-def test_a_short_run_on_cartpole_gets_settings_for_short_runs(cleanrl: InstalledWorker) -> None:
-    (told,) = cleanrl.run("auto", SHORT, "--dry-run").of("run_completed")
+@pytest.mark.parametrize("env_id", ["CartPole-v1", None], ids=["named", "by-default"])
+def test_a_short_run_on_cartpole_gets_settings_for_short_runs(cleanrl: InstalledWorker, env_id: str | None) -> None:
+    (told,) = cleanrl.run(f"auto-{env_id}", {**SHORT, "env_id": env_id}, "--dry-run").of("run_completed")
 
     assert "--learning-rate 0.001" in told["command"]
 

@@ -42,6 +42,15 @@ SAC = {
     "checkpoint_every": 150,
     "algo_params": {"learning_starts": 100, "buffer_size": 1_000},
 }
+#: Box2D keeps its state to itself.
+PPO_LANDER = {
+    "algo": "ppo",
+    "env_id": "LunarLander-v2",
+    "total_steps": 1_024,
+    "num_envs": 4,
+    "algo_params": {"num_steps": 64},
+}
+DQN_LANDER = {"algo": "dqn", "env_id": "LunarLander-v2", "total_steps": 512, "algo_params": {"buffer_size": 1_000}}
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +95,21 @@ def test_a_resumed_run_with_replay_goes_on_to_the_bit(cleanrl: InstalledWorker, 
     _check_that_resuming_changes_nothing(cleanrl, whole, config)
 
 
+@pytest.mark.parametrize("config", [PPO_LANDER, DQN_LANDER], ids=["ppo", "dqn"])
+def test_a_simulator_that_cannot_be_saved_begins_whole_episodes_after_resume(
+    cleanrl: InstalledWorker, config: dict[str, Any]
+) -> None:
+    begun = cleanrl.run(f"landing-{config['algo']}", {**config, "total_steps": 256})
+
+    resumed = cleanrl.run(f"landing-anew-{config['algo']}", config, MOSAIC_RESUME_FROM=str(checkpoints_of(begun)[-1]))
+
+    ends = {one["step"] - 256: one["steps"] for one in resumed.of("episode")}
+    first = min(ends)
+    assert "they begin new episodes" in resumed.of("log")[0]["text"]
+    # A loop over single steps counts from nought.
+    assert first / config.get("num_envs", 1) + (config["algo"] == "dqn") == ends[first]
+
+
 def test_a_checkpoint_of_another_algorithm_is_refused(cleanrl: InstalledWorker, trained: WorkerRun) -> None:
     run = cleanrl.run("wrong-checkpoint", DQN, MOSAIC_RESUME_FROM=str(checkpoints_of(trained)[0]))
 
@@ -114,6 +138,53 @@ def test_sigterm_leaves_a_checkpoint_from_which_the_run_goes_on(cleanrl: Install
     assert stopped.of("run_cancelled")
     assert took_s < 10
     assert first["step"] >= stopped.of("checkpoint_saved")[-1]["step"]
+
+
+@pytest.mark.parametrize("config", [PPO, DQN], ids=["ppo", "dqn"])
+def test_a_run_that_is_stopped_while_it_is_paused_leaves_a_checkpoint(
+    cleanrl: InstalledWorker, config: dict[str, Any]
+) -> None:
+    label = f"paused-{config['algo']}"
+    process = cleanrl.start(label, {**config, "total_steps": 1_000_000, "checkpoint_every": 10_000_000})
+    assert process.stdout is not None
+    assert next(line for line in process.stdout if '"episode"' in line)
+    process.send_signal(signal.SIGTSTP)
+    # Held, it says nothing more; what was on its way is read before.
+    _wait_until_idle(process.pid)
+    process.send_signal(signal.SIGTERM)
+
+    stopped = cleanrl.finish(process, label)
+
+    assert 143 == stopped.exit_code, stopped.stderr[-2000:]
+    assert checkpoints_of(stopped)[-1].is_file()
+
+
+def test_a_run_that_is_stopped_in_its_evaluation_is_evaluated_when_it_goes_on(cleanrl: InstalledWorker) -> None:
+    config = {**PPO, "total_steps": 512, "eval_episodes": 10_000}
+    process = cleanrl.start("evaluating", config)
+    assert process.stdout is not None
+    assert next(line for line in process.stdout if '"agent_id":"evaluation"' in line)
+    process.send_signal(signal.SIGTERM)
+    stopped = cleanrl.finish(process, "evaluating", timeout_s=20.0)
+
+    (kept,) = (stopped.run_dir / "checkpoints").iterdir()
+    resumed = cleanrl.run("evaluated-later", {**config, "eval_episodes": 2}, MOSAIC_RESUME_FROM=str(kept))
+
+    assert 143 == stopped.exit_code
+    assert not (stopped.run_dir / "evaluation.json").exists()
+    assert 2 == len(resumed.of("episode"))
+    assert 512 == resumed.of("run_completed")[0]["evaluation"]["checkpoint_step"]
+    assert [] == [one["text"] for one in resumed.of("log") if "too short" in one["text"]]
+
+
+def test_only_the_newest_checkpoints_stay_on_disk(cleanrl: InstalledWorker) -> None:
+    config = {**PPO, "num_envs": 4, "algo_params": {"num_steps": 64}, "checkpoint_every": 256, "keep_checkpoints": 2}
+
+    run = cleanrl.run("pruned", config)
+
+    told = checkpoints_of(run)
+    assert 8 == len(told)
+    assert told[-2:] == sorted((run.run_dir / "checkpoints").iterdir())
 
 
 def test_a_policy_is_evaluated_from_its_checkpoint(cleanrl: InstalledWorker, trained: WorkerRun) -> None:
@@ -180,6 +251,18 @@ def _check_that_resuming_changes_nothing(cleanrl: InstalledWorker, whole: Worker
     assert {point for point in points if point[0] != "episode"}
     assert set(points) <= set(whole.points())
     assert [] == [point for point in whole.points() if point[1] > config["checkpoint_every"] and point not in points]
+
+
+def _wait_until_idle(pid: int) -> None:
+    """Return when a process has used no time of a core for a while."""
+    stat = Path(f"/proc/{pid}/stat")
+    used, quiet_since = -1, time.monotonic()
+    while time.monotonic() - quiet_since < 0.5:
+        fields = stat.read_text().rpartition(")")[2].split()
+        now = int(fields[11]) + int(fields[12])
+        if now != used:
+            used, quiet_since = now, time.monotonic()
+        time.sleep(0.05)
 
 
 def _episode_lines(text: str) -> list[str]:

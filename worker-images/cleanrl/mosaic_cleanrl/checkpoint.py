@@ -5,8 +5,8 @@ The file is a pickle, as CleanRL's own models are: load only what your own runs 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,6 +37,42 @@ class Checkpoint:
     arguments: Mapping[str, Any]
     #: See `mosaic_cleanrl.state`.
     state: Mapping[str, Any]
+    #: Not in checkpoints of older releases.
+    updates_logged: int = 0
+
+
+class _HashedFile:
+    """A file to write once, from beginning to end.
+
+    A disk that does not take it is told of by `close`: torch's writer does not survive an error within `write`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._sha256 = hashlib.sha256()
+        self._fault: OSError | None = None
+
+    def write(self, content: bytes) -> int:
+        """Take *content*, and drop it after a fault."""
+        self._sha256.update(content)
+        if self._fault is None:
+            try:
+                self._file.write(content)
+            except OSError as error:
+                self._fault = error
+        return len(content)
+
+    def flush(self) -> None:
+        """Do nothing yet: all of it is flushed by `close`."""
+
+    def close(self) -> str:
+        """Wait until the disk has all of it and return its SHA-256."""
+        with self._file as file:
+            if self._fault is not None:
+                raise self._fault
+            file.flush()
+            os.fsync(file.fileno())
+        return self._sha256.hexdigest()
 
 
 def save(checkpoint: Checkpoint, path: Path) -> str:
@@ -48,21 +84,29 @@ def save(checkpoint: Checkpoint, path: Path) -> str:
         OSError: the disk does not take it; nothing is left of the attempt.
 
     """
-    buffer = io.BytesIO()
-    torch.save({name: getattr(checkpoint, name) for name in Checkpoint.__dataclass_fields__}, buffer)
-    content = buffer.getbuffer()
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part")
     try:
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        file = _HashedFile(unfinished)
+        torch.save({name: getattr(checkpoint, name) for name in Checkpoint.__dataclass_fields__}, file)
+        digest = file.close()
         os.replace(unfinished, path)
     except OSError:
         unfinished.unlink(missing_ok=True)
         raise
-    return hashlib.sha256(content).hexdigest()
+    return digest
+
+
+def prune(directory: Path, keep: int) -> None:
+    """Delete all but the *keep* checkpoints in *directory* that were written last, and what was never finished.
+
+    By time and not by step: a run that went back to an older checkpoint keeps what it writes after it. What
+    cannot be deleted stays.
+    """
+    with contextlib.suppress(OSError):
+        finished = sorted(directory.glob("step-*.pt"), key=lambda path: path.stat().st_mtime_ns)
+        for old in (*finished[:-keep], *directory.glob("step-*.part")):
+            old.unlink()
 
 
 def load(path: Path) -> Checkpoint:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from mosaic.errors import BadInput
 from mosaic.worker import config_schema, validate_config
+from mosaic.worker.validation import INSIDE_RUN_DIRECTORY
 
 _LAUNCHER_IDS = frozenset({"worker_id", "agent_id"})
 
@@ -32,7 +33,7 @@ PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 SHORT_RUN_STEPS = 200_000
 
 
-def _setting(default: Any, help_text: str, **limits: float) -> Any:
+def _setting(default: Any, help_text: str, **limits: Any) -> Any:
     if isinstance(default, dict):
         return field(default_factory=dict, metadata={"help": help_text})
     return field(default=default, metadata={"help": help_text, **limits})
@@ -50,7 +51,7 @@ class CleanRLConfig:
     num_envs: int | None = _setting(
         None, "Environments played in turn, for scripts that have --num-envs; null = the script's own", minimum=1
     )
-    cuda: bool = _setting(True, "Use a GPU where there is one; always told to CleanRL, either way")
+    cuda: bool | None = _setting(None, "Learn on a GPU; null: the GPU of the lease if there is one")
     preset: Literal["auto", "none", "short_run"] = _setting(
         "auto",
         "Hyper-parameters to begin with: none = the script's own, short_run = those with which ppo learns within "
@@ -59,13 +60,16 @@ class CleanRLConfig:
     algo_params: dict[str, Any] = _setting({}, "Hyper-parameters of the script, by its own names")
     capture_video: bool = _setting(False, "Record videos of the first environment under videos/")
     checkpoint_every: int = _setting(25_000, "Steps between two checkpoints", minimum=1)
+    keep_checkpoints: int = _setting(3, "How many checkpoints stay on disk", minimum=1, maximum=1000)
     replay_limit_mb: int = _setting(
         512, "A replay buffer up to this size goes into checkpoints; a larger one is refilled after resume", minimum=0
     )
     eval_episodes: int = _setting(0, "Episodes played with the final policy; 0 = none", minimum=0, maximum=10_000)
     mode: Literal["train", "policy_eval"] = _setting("train", "Learn, or only play the policy in policy_path")
     policy_path: str | None = _setting(None, "A checkpoint of this worker, for policy_eval and --interactive")
-    tensorboard_dir: str = _setting("tensorboard", "Where event files go, relative to the run directory")
+    tensorboard_dir: str = _setting(
+        "tensorboard", "Where event files go, inside the run directory", format=INSIDE_RUN_DIRECTORY
+    )
     track_wandb: bool = _setting(False, "Also send the curves to Weights & Biases")
     wandb_mode: Literal["online", "offline"] = _setting("online", "offline only writes files, for `wandb sync` later")
     wandb_project: str = _setting("mosaic", "Project of W&B")
@@ -102,11 +106,18 @@ class CleanRLConfig:
         return cls(**{**ours, **told}, algo_params=parameters)
 
     @property
+    def resolved_env_id(self) -> str:
+        """What will be learned, also where that is left to the script."""
+        from mosaic_cleanrl.scripts import find_script
+
+        return self.env_id or str(find_script(self.algo).parameters["env_id"].default)
+
+    @property
     def chosen_preset(self) -> str:
         """The preset that applies: what was asked for, or what ``auto`` comes to."""
         if self.preset != "auto":
             return self.preset
-        is_short = self.env_id == "CartPole-v1" and self.total_steps <= SHORT_RUN_STEPS
+        is_short = self.resolved_env_id == "CartPole-v1" and self.total_steps <= SHORT_RUN_STEPS
         is_plain = not self.algo_params and self.num_envs is None
         return "short_run" if self.algo in PRESETS["short_run"] and is_short and is_plain else "none"
 

@@ -28,7 +28,7 @@ _ACTING = ("agent", "actor", "q_network")
 
 @dataclass
 class Spectator:
-    """Watches a policy play; nothing is learned and nobody can stop it halfway."""
+    """Watches a policy play; nothing is learned."""
 
     script: Script
     renders: bool = False
@@ -104,23 +104,35 @@ class TrainedPolicy:
             action: Any = self._act(torch.Tensor(batch)).cpu().numpy()[0]
         return action
 
-    def play(self, seed: int) -> Episode:
-        """Play one episode to its end."""
+    def play(self, seed: int, obey: Callable[[], None]) -> Episode:
+        """Play one episode to its end; *obey* is called before every step and may raise to end it there."""
         before = len(self._spectator.episodes)
         observation, _ = self.reset(seed=seed)
         while len(self._spectator.episodes) == before:
+            obey()
             observation, *_ = self.step(self.act_once(observation))
         return self._spectator.episodes[-1]
 
 
 def play_episodes(
-    path: Path, seeds: Sequence[int], emitter: TelemetryEmitter, run_dir: Path, *, capture_video: bool = False
+    path: Path,
+    seeds: Sequence[int],
+    emitter: TelemetryEmitter,
+    run_dir: Path,
+    *,
+    obey: Callable[[], None],
+    capture_video: bool = False,
 ) -> dict[str, Any]:
-    """Play one episode per seed with the policy at *path*, tell of each, return rows and their summary."""
+    """Play one episode per seed with the policy at *path*, tell of each, return rows and their summary.
+
+    Raises:
+        TrainingStopped: *obey* has said so.
+
+    """
     policy = TrainedPolicy(path, run_dir, capture_video=capture_video)
     rows = []
     for index, seed in enumerate(seeds):
-        played = policy.play(seed)
+        played = policy.play(seed, obey)
         emitter.episode(
             index,
             played.episode_return,

@@ -11,7 +11,7 @@ from mosaic.errors import BadInput
 from mosaic_cleanrl import checkpoint as checkpoints
 from mosaic_cleanrl.checkpoint import Checkpoint
 from mosaic_cleanrl.state import give_back, lasting_arrays, take_learned, take_progress
-from mosaic_cleanrl.training import Training
+from mosaic_cleanrl.training import Counters, Training, TrainingStopped
 
 
 class MainLoop:
@@ -23,20 +23,29 @@ class MainLoop:
         *,
         checkpoint_dir: Path,
         checkpoint_every: int,
+        keep_checkpoints: int,
         replay_limit_mb: int,
-        resume_from: Checkpoint | None = None,
+        resume_from: Path | None = None,
     ) -> None:
+        """Save every *checkpoint_every* steps, keep the newest *keep_checkpoints*; go on from *resume_from* if given.
+
+        Raises:
+            BadInput: *resume_from* is not a checkpoint.
+
+        """
         self._training = training
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_every = checkpoint_every
+        self._keep_checkpoints = keep_checkpoints
         self._replay_limit_mb = replay_limit_mb
-        self._resume_from = resume_from
+        self._resume_from = checkpoints.load(resume_from) if resume_from else None
         self._lasting: frozenset[str] = frozenset()
         #: Where the run stood between two turns, last.
         self._place: Mapping[str, Any] = {}
         self._next_save = 0
-        self._saved_step = -1
-        self.last_saved: Path | None = None
+        self._saved_step = -1 if self._resume_from is None else self._resume_from.step
+        #: The newest checkpoint: the last one written, or the one that the run goes on from.
+        self.last_saved = resume_from
 
     def __call__(self, scope: dict[str, Any], turns: range) -> Iterator[int]:
         """Yield what is left of *turns*; the script's *scope* is watched from here on."""
@@ -75,6 +84,7 @@ class MainLoop:
         self._saved_step, self.last_saved = step, path
         facts = {"step": step, "episode": self._place["episodes"], "sha256": digest}
         self._training.emitter.checkpoint_saved({"checkpoint_path": self._shown(path), **facts})
+        checkpoints.prune(self._checkpoint_dir, self._keep_checkpoints)
 
     def _shown(self, path: Path) -> str:
         """Return *path* relative to the run directory, where the scripts work, if it lies inside."""
@@ -84,12 +94,16 @@ class MainLoop:
         # A loop over single steps passes here thousands of times a second, so it notes only what it will need.
         step, training = self._step(turn), self._training
         is_due = step >= self._next_save
-        if training.script.loops_over_updates or is_due or training.is_asked_to_stop:
+        if training.script.loops_over_updates or is_due:
             self._note(turn)
         if is_due:
             self._next_save = step + self._checkpoint_every
             self.save()
-        training.obey()
+        try:
+            training.obey()
+        except TrainingStopped:
+            self._note(turn)
+            raise
 
     def _step(self, turn: int) -> int:
         return self._training.step if self._training.script.loops_over_updates else turn
@@ -102,6 +116,7 @@ class MainLoop:
             "elapsed_s": time.time() - training.scope.get("start_time", time.time()),
             "episodes": counters.episodes,
             "total_reward": counters.total_reward,
+            "updates_logged": counters.updates_logged,
             "recent_returns": tuple(training.recent_returns),
         }
 
@@ -127,14 +142,15 @@ class MainLoop:
         if kept is None:
             return turns.start
         try:
-            give_back(scope, kept.state)
+            is_whole = give_back(scope, kept.state)
         except (KeyError, RuntimeError, ValueError) as error:
             raise BadInput("the checkpoint", [f"does not fit this script and its settings: {error}"]) from error
         scope["start_time"] = time.time() - kept.elapsed_s
         training = self._training
-        training.counters.episodes, training.counters.total_reward = kept.episodes, kept.total_reward
+        training.counters = Counters(kept.episodes, kept.total_reward, kept.updates_logged)
         training.recent_returns.extend(kept.recent_returns)
-        self._saved_step = kept.step
+        if not is_whole:
+            training.emitter.log("the state of these environments cannot be saved, so they begin new episodes")
         if kept.state["replay"] is None and "rb" in scope:
             training.emitter.log("the replay buffer was too large for the checkpoint and is filled anew", "warning")
         return max(turns.start, kept.next_turn)

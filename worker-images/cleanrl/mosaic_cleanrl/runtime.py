@@ -42,9 +42,10 @@ class CleanRLRuntime:
         self.emitter = emitter or TelemetryEmitter(config.run_id)
         self.script = find_script(config.algo)
         self.seed = secrets.randbits(31) if config.seed is None else config.seed
-        self.env_id = config.env_id or str(self.script.parameters["env_id"].default)
+        self.env_id = config.resolved_env_id
         self.run_dir = Path(environment.get("MOSAIC_RUN_DIR") or ".").resolve()
         self.checkpoint_dir = Path(environment.get("MOSAIC_CHECKPOINT_DIR") or self.run_dir / "checkpoints").resolve()
+        self._has_gpu = bool(environment.get("CUDA_VISIBLE_DEVICES"))
         self._is_dry_run = dry_run
         self._wandb: WandbGuard | None = None
         self._resume_path = Path(config.policy_path) if config.policy_path and config.mode == "policy_eval" else None
@@ -84,7 +85,7 @@ class CleanRLRuntime:
             "env_id": self.env_id,
             "total_timesteps": config.total_steps,
             "seed": self.seed,
-            "cuda": config.cuda,
+            "cuda": self._wants_gpu,
             "capture_video": config.capture_video,
             **config.parameters,
         }
@@ -104,16 +105,23 @@ class CleanRLRuntime:
         if self._is_dry_run:
             self.emitter.log(f"would run: {self.command()}")
             return {"status": "completed", "mode": "dry-run", "command": self.command()}
-        if self.config.mode == "policy_eval":
-            assert self._resume_path is not None
-            return {"status": "completed", "mode": "policy_eval", **self._evaluated(self._resume_path)}
-        return self._train()
+        try:
+            return self._play() if self.config.mode == "policy_eval" else self._train()
+        except TrainingStopped:
+            return self._summary("cancelled")
 
     def evaluate(self, checkpoint: Path, seeds: Sequence[int]) -> Mapping[str, Any]:
         """Play one episode per seed with the policy in *checkpoint*; report each, return rows and summary."""
         from mosaic_cleanrl.evaluation import play_episodes
 
-        return play_episodes(checkpoint, seeds, self.emitter, self.run_dir, capture_video=self.config.capture_video)
+        return play_episodes(
+            checkpoint,
+            seeds,
+            self.emitter,
+            self.run_dir,
+            obey=self.training.obey,
+            capture_video=self.config.capture_video,
+        )
 
     def run_interactive(self) -> dict[str, Any]:
         """Play a trained policy command by command over stdin and stdout."""
@@ -132,11 +140,20 @@ class CleanRLRuntime:
             should_stop=lambda: self.training.is_asked_to_stop,
         )
 
+    @property
+    def _wants_gpu(self) -> bool:
+        return self._has_gpu if self.config.cuda is None else self.config.cuda
+
+    def _play(self) -> dict[str, Any]:
+        assert self._resume_path is not None
+        return {"status": "completed", "mode": "policy_eval", **self._evaluated(self._resume_path)}
+
     def _train(self) -> dict[str, Any]:
         from mosaic_cleanrl.launch import run_script
 
         loop = self._main_loop()
         self._tell_of_preset()
+        self._warn_of_missing_gpu()
         self._prepare_run_dir()
         self._wandb = self._start_wandb()
         try:
@@ -144,11 +161,11 @@ class CleanRLRuntime:
         except TrainingStopped:
             if self.training.scope:
                 loop.save()
-            return self._summary("cancelled")
+            raise
         finally:
             self._tell_of_videos()
             if self._wandb is not None:
-                self._wandb.finish()
+                self._wandb.finish(is_stopping=lambda: self.training.is_asked_to_stop)
         self._warn_of_idle_run()
         evaluation = {}
         if self.config.eval_episodes and loop.last_saved is not None:
@@ -156,16 +173,15 @@ class CleanRLRuntime:
         return self._summary("completed") | evaluation
 
     def _main_loop(self) -> Any:
-        from mosaic_cleanrl.checkpoint import load
         from mosaic_cleanrl.loop import MainLoop
 
-        kept = load(self._resume_path) if self._resume_path else None
         return MainLoop(
             self.training,
             checkpoint_dir=self.checkpoint_dir,
             checkpoint_every=self.config.checkpoint_every,
+            keep_checkpoints=self.config.keep_checkpoints,
             replay_limit_mb=self.config.replay_limit_mb,
-            resume_from=kept,
+            resume_from=self._resume_path,
         )
 
     def _tell_of_preset(self) -> None:
@@ -176,6 +192,12 @@ class CleanRLRuntime:
                 f"{self.script.name} with the settings of preset {self.config.chosen_preset}: {told}; "
                 "preset=none gives the script's own"
             )
+
+    def _warn_of_missing_gpu(self) -> None:
+        import torch
+
+        if self._wants_gpu and not torch.cuda.is_available():
+            self.emitter.log("cuda: there is no GPU that torch can use, so this run trains on the CPU", "warning")
 
     def _prepare_run_dir(self) -> None:
         self.run_dir.mkdir(parents=True, exist_ok=True)

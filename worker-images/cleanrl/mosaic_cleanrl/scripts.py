@@ -60,6 +60,7 @@ class Script:
     #: Top-level names of the packages it imports.
     imports: frozenset[str]
     has_joint_critic_loss: bool
+    logs_learning_rate: bool
 
     @property
     def module(self) -> str:
@@ -121,6 +122,7 @@ def read_script(path: Path) -> Script:
         action_space=_action_space(main_block),
         imports=frozenset(_imports(tree)),
         has_joint_critic_loss='"losses/qf_loss"' in source,
+        logs_learning_rate='"charts/learning_rate"' in source,
     )
 
 

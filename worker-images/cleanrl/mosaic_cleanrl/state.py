@@ -2,7 +2,7 @@
 
 CleanRL keeps everything in plain globals: networks, optimisers, the replay buffer, the environments, the
 last observation. What is taken here and given back at the same place of a fresh start of the script lets it
-go on, to the bit where the environment's state can be taken too.
+go on, to the bit where the environment's state can be taken too; where it cannot, new episodes begin.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ _PLAIN = (bool, int, float, str, type(None), np.generic)
 _OF_THIS_PROCESS = frozenset({"args", "device", "run_name", "start_time", "writer", "range"})
 #: Layers of an environment refer to each other by these; each is visited by itself.
 _LINKS = frozenset({"env", "envs", "env_fns", "spec", "_cached_spec", "metadata", "last_result"})
+#: What an environment may hold besides data without remembering anything by it: what it is built of or drawn with.
+_STATELESS = frozenset({"MjModel", "MujocoRenderer", "Surface", "Clock", "function", "type", "EnumMeta", "EnumType"})
+#: Globals of a script that belong to the episodes being played; its observations stand in the first that it has.
+_OBSERVATIONS = ("next_obs", "obs")
+_OF_THE_EPISODES = frozenset({*_OBSERVATIONS, "next_done"})
 
 
 def take_progress(scope: Mapping[str, Any], names: frozenset[str]) -> State:
@@ -49,21 +54,30 @@ def take_learned(scope: Mapping[str, Any], replay_limit_mb: int) -> State:
     }
 
 
-def give_back(scope: dict[str, Any], state: Mapping[str, Any]) -> None:
-    """Put a script, which has just reached its main loop, where *state* was taken."""
+def give_back(scope: dict[str, Any], state: Mapping[str, Any]) -> bool:
+    """Put a script, which has just reached its main loop, where *state* was taken.
+
+    Returns whether its environments are there too; if not, each of them has begun a new episode.
+    """
+    layers = list(layers_of(scope.get("envs")))
+    is_whole = all(can_be_taken(layer) for layer in layers)
     for name, weights in state["modules"].items():
         scope[name].load_state_dict(weights)
     for name, value in state["arrays"].items():
-        _give_array(scope, name, value)
+        if is_whole or name not in _OF_THE_EPISODES:
+            _give_array(scope, name, value)
     for name, inner in state["optimizers"].items():
         scope[name].load_state_dict(inner)
     scope.update(state["scalars"])
     if state["replay"] is not None:
         _give_replay(scope["rb"], state["replay"])
-    for layer, taken in zip(layers_of(scope.get("envs")), state["environments"], strict=False):
-        give_layer(layer, taken)
+    for layer, taken in zip(layers, state["environments"], strict=False):
+        give_layer(layer, taken if is_whole else _what_outlasts_episodes(layer, taken))
+    if not is_whole:
+        _begin_episodes(scope)
     # Last, since everything above may have drawn.
     _give_generators(state["generators"])
+    return is_whole
 
 
 def lasting_arrays(scope: Mapping[str, Any]) -> frozenset[str]:
@@ -93,6 +107,39 @@ def give_layer(layer: Any, taken: Mapping[str, Any]) -> None:
             give_layer(held, value)
         else:
             setattr(layer, name, pickle.loads(value))
+
+
+def can_be_taken(layer: Any) -> bool:
+    """Tell whether `take_layer` takes all that *layer* remembers.
+
+    Only of a bare environment is that in doubt: simulators outside of Python keep their state to themselves.
+    """
+    if "env" in vars(layer) or "envs" in vars(layer):
+        return True
+    return all(name in _LINKS or _take(name, value) or _is_stateless(value) for name, value in vars(layer).items())
+
+
+def _is_stateless(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(_is_stateless(item) or _is_data(item) for item in value)
+    return type(value).__name__ in _STATELESS
+
+
+def _what_outlasts_episodes(layer: Any, taken: Mapping[str, Any]) -> State:
+    """Return what of *taken* is not about the episode in which it was taken: statistics and generators."""
+    return {
+        name: (kind, value)
+        for name, (kind, value) in taken.items()
+        if kind in ("generator", "space") or type(vars(layer).get(name)).__name__ == "RunningMeanStd"
+    }
+
+
+def _begin_episodes(scope: dict[str, Any]) -> None:
+    """Let every environment begin an episode that follows from its generator, and show the script how it begins."""
+    answer = scope["envs"].reset()
+    observations = answer[0] if isinstance(answer, tuple) else answer
+    name = next(name for name in _OBSERVATIONS if name in scope)
+    _give_array(scope, name, torch.as_tensor(observations) if torch.is_tensor(scope[name]) else observations)
 
 
 def _take(name: str, value: Any) -> tuple[str, Any] | None:

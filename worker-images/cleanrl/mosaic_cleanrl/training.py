@@ -42,6 +42,10 @@ METRIC_NAMES: Mapping[str, str] = {
     "losses/actor_loss": "loss/actor",
     "losses/alpha_loss": "loss/alpha",
 }
+#: Logged by every script at the pace of its metrics.
+_CADENCE_TAG = "charts/SPS"
+#: Globals of a script that hold the optimiser of its policy, or of the values that are its policy.
+_OPTIMIZERS = ("optimizer", "actor_optimizer", "q_optimizer")
 #: Told as episodes, with more detail than the script logs.
 _EPISODE_TAGS = frozenset({"charts/episodic_return", "charts/episodic_length"})
 
@@ -205,6 +209,8 @@ class Training:
             if not math.isfinite(value):
                 raise TrainingDiverged(tag, value, step)
         self._tell(self.metric_name(tag), value, step)
+        if tag == _CADENCE_TAG and not self.script.logs_learning_rate:
+            self._tell_learning_rate(step)
 
     def metric_name(self, tag: str) -> str:
         """Return the shared name of a scalar, or its own under ``cleanrl/``."""
@@ -222,6 +228,12 @@ class Training:
             "total_reward": self.counters.total_reward,
             "metrics": {"episode_return_mean": fmean(recent)} if recent else {},
         }
+
+    def _tell_learning_rate(self, step: int) -> None:
+        """Tell of the learning rate of what acts, for scripts that keep theirs to themselves."""
+        optimizer = next((self.scope[name] for name in _OPTIMIZERS if name in self.scope), None)
+        if optimizer is not None:
+            self._tell("learning_rate", optimizer.param_groups[0]["lr"], step)
 
     def _tell(self, name: str, value: float, step: int) -> None:
         self.emitter.metric(name, value, step)
