@@ -16,7 +16,7 @@ __all__ = ["pytest_runtest_makereport"]
 @pytest.fixture(scope="module")
 def stack(shared_servers: ServerSet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Three services and two agents on RabbitMQ, PostgreSQL and Redis."""
-    settings = {"MOSAIC_SCHEDULER_RETRY_WAIT_FACTOR": "0.02"}
+    settings = {"MOSAIC_SCHEDULER_RETRY_WAIT_FACTOR": "0.02", "MOSAIC_SCHEDULER_MIN_RUNTIME_S": "0.5"}
     folder = tmp_path_factory.mktemp("stack")
     with Stack(Servers.shared(shared_servers), folder, agents=2, settings=settings) as running:
         yield running

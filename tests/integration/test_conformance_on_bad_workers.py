@@ -53,10 +53,11 @@ def test_a_worker_that_ignores_its_seed_is_caught(checked: Callable[..., Report]
     assert {"same seed, same values"} == failures(report)
 
 
-def test_a_worker_that_forgets_its_random_state_resumes_with_grade_b(checked: Callable[..., Report]) -> None:
+def test_a_worker_that_forgets_its_random_state_has_not_the_grade_it_declares(checked: Callable[..., Report]) -> None:
     report = checked("resume", file="corridor.py", old="random=generator", new="random=random.Random(99)")
 
-    assert "grade B" in report.check("resume").sentence
+    assert {"resume"} == failures(report)
+    assert "grade B, but resume_grade='A' is declared" in report.check("resume").sentence
 
 
 def test_a_worker_that_does_not_end_on_sigterm_is_caught(checked: Callable[..., Report]) -> None:

@@ -10,7 +10,7 @@ from mosaic.errors import BadInput, NotFound, SessionRejected, WorkerNotFound, d
 from mosaic.ids import AgentId, NodeId, WorkerName
 from mosaic_registry.domain import session
 from mosaic_registry.domain.announcement import Announcement, check
-from mosaic_registry.domain.catalog import RESUME_GRADES, Worker, adopt
+from mosaic_registry.domain.catalog import Worker, adopt
 from mosaic_registry.domain.fleet import (
     Agent,
     Gpu,
@@ -120,25 +120,6 @@ def describe_worker(name: WorkerName, *, catalog: Catalog) -> Worker:
     if worker is None:
         raise WorkerNotFound(name, catalog.worker_names())
     return worker
-
-
-def grade_resume(name: WorkerName, grade: str, *, catalog: Catalog, now: datetime) -> Worker:
-    """Record how faithfully the worker's present version continues from its checkpoints.
-
-    Raises:
-        BadInput: not a grade.
-        WorkerNotFound: no such worker.
-
-    """
-    if grade not in RESUME_GRADES:
-        raise BadInput("resume grade", [f"{grade!r} is not a grade; it is A, B, C or empty"])
-    with catalog.change() as draft:
-        worker = draft.worker(name)
-        if worker is None:
-            raise WorkerNotFound(name, [known.name for known in draft.workers()])
-        graded = replace(worker, resume_grade=grade, updated_at=now)
-        draft.put_worker(graded)
-    return graded
 
 
 def drain_node(node_id: NodeId, draining: bool, *, catalog: Catalog) -> None:

@@ -21,6 +21,7 @@ from mosaic_scheduler.adapters.seal_feeds import BrokerSeals, DirectSeals
 from mosaic_scheduler.adapters.secret_files import SecretFiles
 from mosaic_scheduler.adapters.sql_runs import CHANNEL, SqlRuns
 from mosaic_scheduler.domain.retry import RetrySettings
+from mosaic_scheduler.domain.snapshot import PolicySettings
 from mosaic_scheduler.handlers.rounds import Rounds, RoundSettings
 from mosaic_scheduler.ports import Clock, SealFeed, Secrets
 from mosaic_scheduler.settings import Settings
@@ -72,6 +73,7 @@ def build(
         lease=timedelta(seconds=settings.lease_s),
         grace=timedelta(seconds=settings.grace_s),
         hang_limit=timedelta(seconds=settings.hang_limit_s),
+        policy=PolicySettings(min_runtime=timedelta(seconds=settings.min_runtime_s)),
         retry=RetrySettings().with_waits(settings.retry_wait_factor),
     )
     rounds = Rounds(

@@ -28,6 +28,8 @@ class Settings:
     grace_s: float = 20.0
     #: No line and no heartbeat for so long means hung, unless the run says otherwise.
     hang_limit_s: float = 600.0
+    #: An attempt is left alone this long before it may be asked to leave for another run.
+    min_runtime_s: float = 60.0
     #: Stretches (or, below 1, shortens) every wait before another attempt.
     retry_wait_factor: float = 1.0
     log_level: str = "info"

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from mosaic.errors import BadInput, NotFound
-from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.errors import NotFound
+from mosaic.ids import AgentId, NodeId
 from mosaic_registry.handlers import (
     drain_agent,
     drain_node,
     forget_dead,
-    grade_resume,
     heartbeat,
     register,
     sweep,
@@ -123,16 +122,9 @@ def test_draining_an_unknown_agent_suggests_a_known_one(catalog: InMemoryCatalog
         drain_agent(AgentId("a11"), True, catalog=catalog)
 
 
-def test_a_grade_stays_with_its_version(catalog: InMemoryCatalog, token: str) -> None:
-    grade_resume(WorkerName("cleanrl"), "A", catalog=catalog, now=NOON)
-
-    register(an_announcement("a1"), catalog=catalog, now=NOON)
+def test_the_grade_is_what_the_worker_declares(catalog: InMemoryCatalog, token: str) -> None:
+    register(an_announcement("a1", worker=a_worker(resume_grade="A")), catalog=catalog, now=NOON)
     assert catalog.fleet().workers[0].resume_grade == "A"
 
-    register(an_announcement("a1", worker=a_worker(version="1.1.0")), catalog=catalog, now=NOON)
+    register(an_announcement("a1", worker=a_worker()), catalog=catalog, now=NOON)
     assert catalog.fleet().workers[0].resume_grade == ""
-
-
-def test_a_grade_is_one_of_three_letters(catalog: InMemoryCatalog, token: str) -> None:
-    with pytest.raises(BadInput, match="'D' is not a grade"):
-        grade_resume(WorkerName("cleanrl"), "D", catalog=catalog, now=NOON)

@@ -319,6 +319,41 @@ def test_a_continuation_is_graded_by_how_exact_it_is(resumed: Any, outcome: Outc
     assert words in verdict.sentence
 
 
+SIMILAR = [("loss", step, 1.0 / step + 0.001) for step in range(5, 9)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "resumed", "outcome", "words"),
+    [
+        (None, WHOLE[4:], Outcome.PASSED, "declare resume_grade='A'"),
+        ("A", WHOLE[4:], Outcome.PASSED, "grade A"),
+        ("B", WHOLE[4:], Outcome.PASSED, "grade A"),
+        ("A", SIMILAR, Outcome.FAILED, "grade B, but resume_grade='A' is declared: declare 'B'"),
+        ("B", SIMILAR, Outcome.PASSED, "grade B"),
+        ("B", WHOLE, Outcome.FAILED, "grade C"),
+    ],
+)
+def test_a_declared_grade_is_held_against_the_measured_one(
+    declared: str | None, resumed: Any, outcome: Outcome, words: str
+) -> None:
+    verdict = repeating.graded(WHOLE, 4, resumed, declared=declared)
+
+    assert outcome is verdict.outcome
+    assert words in verdict.sentence
+
+
+def test_a_grade_that_nothing_proves_is_a_fault() -> None:
+    subject = a_subject(capabilities={"worker_type": "x", "resume_grade": "A"})
+
+    assert failed_with(judged(repeating.resume, subject=subject), "resume_grade='A' is declared, but nothing proves it")
+
+
+def test_a_grade_is_one_of_three_letters() -> None:
+    subject = a_subject(capabilities={"worker_type": "x", "supported_paradigms": ("training",), "resume_grade": "D"})
+
+    assert failed_with(judged(identity.capabilities, subject=subject), "resume_grade is 'D'; it is A, B, C or None")
+
+
 def _episodes(first_index: int, *returns: float) -> list[Any]:
     return [(f"episode {first_index + at} total_reward", at, value) for at, value in enumerate(returns)]
 

@@ -50,7 +50,7 @@ FIELDS = {
     "WorkerCapabilities": (
         "worker_type supported_paradigms env_families action_spaces observation_spaces max_agents "
         "supports_self_play supports_population supports_checkpointing supports_pause_resume requires_gpu "
-        "gpu_memory_mb cpu_cores estimated_memory_mb"
+        "gpu_memory_mb cpu_cores estimated_memory_mb resume_grade"
     ),
     "LifecycleEvent": "event run_id timestamp payload",
     "TensorBoardMetadata": "log_dir enabled port url",

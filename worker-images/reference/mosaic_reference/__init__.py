@@ -30,6 +30,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         supports_checkpointing=True,
         supports_pause_resume=True,
         estimated_memory_mb=128,
+        resume_grade="A",
     )
     return metadata, capabilities
 

@@ -32,6 +32,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         supports_pause_resume=True,
         cpu_cores=1,
         estimated_memory_mb=1536,
+        resume_grade="A",
     )
     return metadata, capabilities
 

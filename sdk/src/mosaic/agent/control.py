@@ -187,5 +187,6 @@ def _worker(worker: WorkerProfile) -> registry_pb2.Worker:
         config_schema_json=worker.config_schema_json,
         image=worker.image,
         versions=dict(worker.versions),
+        resume_grade=worker.resume_grade,
         launch=worker.launch,
     )

@@ -111,6 +111,8 @@ class WorkerProfile:
     config_schema_json: str = "{}"
     image: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    #: A, B, C, or empty when the worker declares none.
+    resume_grade: str = ""
 
 
 @dataclass(frozen=True)

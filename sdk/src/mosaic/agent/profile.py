@@ -49,9 +49,10 @@ def profile_of(worker: ProbedWorker, report: ProbeReport, *, image: str = "") ->
         config_schema_json=json.dumps(worker.config_schema),
         image=image,
         versions=versions,
+        resume_grade=_text(worker.capabilities, "resume_grade"),
     )
 
 
-def _text(metadata: Mapping[str, Any], key: str) -> str:
-    value = metadata.get(key)
+def _text(described: Mapping[str, Any], key: str) -> str:
+    value = described.get(key)
     return "" if value is None else str(value)

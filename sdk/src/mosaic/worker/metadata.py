@@ -41,6 +41,9 @@ class WorkerCapabilities:
     gpu_memory_mb: int | None = None  #: None when it does not matter or is not known
     cpu_cores: int = 1
     estimated_memory_mb: int = 512
+    #: How faithfully it goes on from its checkpoints, as ``mosaic workers check`` grades it: A, B or C.
+    #: Only runs of grade A or B are asked to leave for others; None when nobody has measured it.
+    resume_grade: str | None = None
 
     def supports_paradigm(self, paradigm: str) -> bool:
         """Tell whether *paradigm* is one the worker trains in."""

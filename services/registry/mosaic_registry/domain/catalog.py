@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from mosaic.ids import WorkerName
 
-#: How faithfully a worker continues from its checkpoints; empty = not yet measured.
+#: How faithfully a worker continues from its checkpoints, as it declares; empty = nobody has measured it.
 RESUME_GRADES = ("", "A", "B", "C")
 
 
@@ -40,15 +40,12 @@ def adopt(known: Worker | None, presented: Worker, *, other_versions: Collection
     The newest version counts, so that old agents which return during an upgrade do not undo it.
     *other_versions* are those of the other living agents: when none of them runs the known, newer version
     any more, the older one counts again (that is how one goes back).
-    A resume grade belongs to a version; the same version keeps it.
     """
     if known is None:
         return presented
     if _order(presented.version) < _order(known.version) and known.version in other_versions:
         return known
-    same_version = presented.version == known.version
-    kept = known.resume_grade if same_version else ""
-    return replace(presented, resume_grade=presented.resume_grade or kept)
+    return presented
 
 
 def _order(version: str) -> tuple[int, ...]:

@@ -95,14 +95,6 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
         self._parts.bell.ring()
         return pb.DrainResponse()
 
-    def GradeResume(self, request: pb.GradeResumeRequest, context: Any) -> pb.Worker:
-        """Record a worker's resume grade."""
-        worker = handlers.grade_resume(
-            WorkerName(request.name), request.grade, catalog=self._catalog, now=self._parts.clock()
-        )
-        self._parts.bell.ring()
-        return worker_to(worker)
-
     def end_streams(self) -> None:
         """Let every watcher's call end."""
         self._stopping = True

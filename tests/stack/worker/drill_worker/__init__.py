@@ -25,5 +25,6 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         supports_checkpointing=True,
         cpu_cores=1,
         estimated_memory_mb=32,
+        resume_grade="A",
     )
     return metadata, capabilities

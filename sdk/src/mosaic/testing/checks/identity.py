@@ -24,6 +24,7 @@ _VERSION = re.compile(r"v?\d+(\.\d+)*([._-]?(a|b|rc|alpha|beta|dev|post)[._-]?\d
 _LICENCE = re.compile(r"(LicenseRef-)?[A-Za-z0-9][A-Za-z0-9.+-]*( (OR|AND|WITH) [A-Za-z0-9][A-Za-z0-9.+-]*)*")
 #: Licence names people write that SPDX does not know, and what they mean.
 _NOT_SPDX = {"Apache": "Apache-2.0", "BSD": "BSD-3-Clause", "GPL": "GPL-3.0-only", "LGPL": "LGPL-3.0-only"}
+RESUME_GRADES = frozenset({"A", "B", "C"})
 _WORDS = (
     ("supported_paradigms", PARADIGMS),
     ("action_spaces", ACTION_SPACES),
@@ -75,6 +76,9 @@ def capabilities(evidence: Evidence) -> Verdict:
         value = told.get(number)
         if value is not None and (not isinstance(value, int) or value < least):
             faults.append(f"{number} is {value!r}; it must be a whole number of at least {least}")
+    grade = told.get("resume_grade")
+    if grade is not None and grade not in RESUME_GRADES:
+        faults.append(f"resume_grade is {grade!r}; it is A, B, C or None")
     return judged(faults, f"{told['worker_type']}: {', '.join(told['supported_paradigms'])}")
 
 

@@ -34,35 +34,52 @@ def another_seed(evidence: Evidence) -> Verdict:
 
 
 def resume(evidence: Evidence) -> Verdict:
-    """A run goes on from its checkpoint; the grade says how exactly.
+    """A run goes on from its checkpoint; the grade says how exactly, and is no worse than the one declared.
 
     A: bit-identical to the run that was never interrupted. B: it goes on, equal in distribution.
     C: it starts again.
     """
+    declared = evidence.subject.capabilities.get("resume_grade")
     if "resume_from" not in evidence.subject.methods:
-        return not_applicable("grade C: it offers no resume_from, so a lost run starts again")
+        return _unproven(declared, "grade C: it offers no resume_from, so a lost run starts again")
     if not evidence.short_run.stdout.points():
-        return not_applicable("it prints no metric or episode, so a continuation cannot be compared")
+        return _unproven(declared, "it prints no metric or episode, so a continuation cannot be compared")
     midpoint = evidence.midpoint
     if midpoint is None:
         return failed("its short run saved no checkpoint before its end: let get_check_config() save one midway")
     run = evidence.resumed_run
     if run.exit_code != 0:
         return failed(f"resuming from {midpoint.path.name} ended with exit code {run.exit_code}: {run.last_words()}")
-    return graded(evidence.short_run.stdout.points(), midpoint.points_before, run.stdout.points())
+    return graded(evidence.short_run.stdout.points(), midpoint.points_before, run.stdout.points(), declared=declared)
 
 
-def graded(whole: Sequence[Point], before: int, resumed: Sequence[Point]) -> Verdict:
+def graded(whole: Sequence[Point], before: int, resumed: Sequence[Point], *, declared: str | None = None) -> Verdict:
     """Compare a *resumed* run with the *whole* one that had printed *before* values at the checkpoint."""
     expected = whole[before:]
     difference = first_difference(expected, resumed)
     if difference is None:
-        return passed(f"grade A: {len(expected)} values after the checkpoint are bit-identical")
+        return _proven("A", declared, f"{len(expected)} values after the checkpoint are bit-identical")
     if _starts_again(whole, before, resumed):
         return failed("grade C: it offers resume_from, but its values begin at the start again")
     if _looks_alike(expected, resumed):
-        return passed(f"grade B: it goes on with similar values; {difference}")
+        return _proven("B", declared, f"it goes on with similar values; {difference}")
     return failed(f"it goes on, but unlike the uninterrupted run; {difference}")
+
+
+def _proven(grade: str, declared: str | None, seen: str) -> Verdict:
+    if declared is None:
+        return passed(f"grade {grade}: {seen}; declare resume_grade={grade!r}, or its runs are never preempted")
+    # A is better than B, and so it stands in the alphabet.
+    if declared < grade:
+        return failed(f"grade {grade}, but resume_grade={declared!r} is declared: declare {grade!r}; {seen}")
+    return passed(f"grade {grade}: {seen}")
+
+
+def _unproven(declared: str | None, why: str) -> Verdict:
+    """A grade that nothing shows is a fault: runs would be preempted on the strength of it."""
+    if declared in ("A", "B"):
+        return failed(f"resume_grade={declared!r} is declared, but nothing proves it; {why}")
+    return not_applicable(why)
 
 
 def _starts_again(whole: Sequence[Point], before: int, resumed: Sequence[Point]) -> bool:

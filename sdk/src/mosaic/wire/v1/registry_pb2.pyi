@@ -207,11 +207,3 @@ class DrainRequest(_message.Message):
 class DrainResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
-
-class GradeResumeRequest(_message.Message):
-    __slots__ = ("name", "grade")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    GRADE_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    grade: str
-    def __init__(self, name: _Optional[str] = ..., grade: _Optional[str] = ...) -> None: ...

@@ -75,11 +75,6 @@ class RegistryStub:
                 request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.DrainRequest.SerializeToString,
                 response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.DrainResponse.FromString,
                 _registered_method=True)
-        self.GradeResume = channel.unary_unary(
-                '/mosaic.wire.v1.Registry/GradeResume',
-                request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.GradeResumeRequest.SerializeToString,
-                response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.Worker.FromString,
-                _registered_method=True)
 
 
 class RegistryServicer:
@@ -140,13 +135,6 @@ class RegistryServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GradeResume(self, request, context):
-        """Record how faithfully a worker continues from its checkpoints: A, B or C.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_RegistryServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -189,11 +177,6 @@ def add_RegistryServicer_to_server(servicer, server):
                     servicer.Drain,
                     request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.DrainRequest.FromString,
                     response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.DrainResponse.SerializeToString,
-            ),
-            'GradeResume': grpc.unary_unary_rpc_method_handler(
-                    servicer.GradeResume,
-                    request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.GradeResumeRequest.FromString,
-                    response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.Worker.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -413,33 +396,6 @@ class Registry:
             '/mosaic.wire.v1.Registry/Drain',
             mosaic_dot_wire_dot_v1_dot_registry__pb2.DrainRequest.SerializeToString,
             mosaic_dot_wire_dot_v1_dot_registry__pb2.DrainResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def GradeResume(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/mosaic.wire.v1.Registry/GradeResume',
-            mosaic_dot_wire_dot_v1_dot_registry__pb2.GradeResumeRequest.SerializeToString,
-            mosaic_dot_wire_dot_v1_dot_registry__pb2.Worker.FromString,
             options,
             channel_credentials,
             insecure,
