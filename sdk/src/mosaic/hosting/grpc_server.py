@@ -13,7 +13,7 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from mosaic.errors import MosaicError
+from mosaic.errors import MosaicError, Unavailable
 from mosaic.wire.channel import SERVER_OPTIONS
 from mosaic.wire.status import CODE_KEY, status_of
 
@@ -33,17 +33,22 @@ class Registration:
 class GrpcServer:
     """Serves the registered services until stopped."""
 
-    def __init__(self, registrations: Sequence[Registration], address: str, *, threads: int = 32) -> None:
+    def __init__(
+        self, registrations: Sequence[Registration], address: str, *, threads: int = 32, streams: int = 256
+    ) -> None:
         """Bind *address* (``host:port``; port 0 takes a free one).
+
+        *threads* serve calls that are answered at once. A stream (follow, watch) holds a thread of its own for as
+        long as it lasts, so at most *streams* are open at a time and more are refused as unavailable: however many
+        people watch, agents are heard.
 
         Raises:
             MosaicError: the address cannot be bound.
 
         """
-        # Every open stream (follow, watch) holds one thread for as long as it lasts.
         self._server = grpc.server(
-            ThreadPoolExecutor(max_workers=threads, thread_name_prefix="grpc"),
-            interceptors=[_ErrorTranslator()],
+            ThreadPoolExecutor(max_workers=threads + streams, thread_name_prefix="grpc"),
+            interceptors=[_ErrorTranslator(), _StreamLimit(streams)],
             options=SERVER_OPTIONS,
         )
         self._health = health.HealthServicer()
@@ -77,25 +82,63 @@ class GrpcServer:
         self.refuse_calls(grace_s).wait()
 
 
+class _StreamLimit(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
+    """Refuses streams beyond a number, so that they never take the last thread."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._places = threading.BoundedSemaphore(most)
+
+    def intercept_service(self, continuation: Any, call_details: Any) -> Any:
+        handler = continuation(call_details)
+        if handler is None or not handler.response_streaming:
+            return handler
+        return _with_behaviour(handler, self._limited(_behaviour_of(handler)))
+
+    def _limited(self, behaviour: _Behaviour) -> _Behaviour:
+        def call(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            if not self._places.acquire(blocking=False):
+                raise Unavailable(f"{self._most} streams are open here, and no more are served; try again later")
+            try:
+                yield from behaviour(request, context)
+            finally:
+                self._places.release()
+
+        return call
+
+
 class _ErrorTranslator(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
     """Turns `MosaicError` into a status with our code; anything else is logged and called internal."""
 
     def intercept_service(self, continuation: Any, call_details: Any) -> Any:
         handler = continuation(call_details)
-        if handler is None or not (handler.unary_unary or handler.unary_stream):
+        if handler is None:
             return handler
         method = call_details.method
-        if handler.unary_unary:
-            return grpc.unary_unary_rpc_method_handler(
-                _translated(handler.unary_unary, method),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
-        return grpc.unary_stream_rpc_method_handler(
-            _translated_stream(handler.unary_stream, method),
-            handler.request_deserializer,
-            handler.response_serializer,
-        )
+        if handler.response_streaming:
+            return _with_behaviour(handler, _translated_stream(_behaviour_of(handler), method))
+        return _with_behaviour(handler, _translated(_behaviour_of(handler), method))
+
+
+def _behaviour_of(handler: Any) -> _Behaviour:
+    kinds: tuple[_Behaviour | None, ...] = (
+        handler.unary_unary,
+        handler.unary_stream,
+        handler.stream_unary,
+        handler.stream_stream,
+    )
+    return next(behaviour for behaviour in kinds if behaviour)
+
+
+def _with_behaviour(handler: Any, behaviour: _Behaviour) -> Any:
+    """Return *handler*, of whatever kind it is, with another function behind it."""
+    wrap = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, False): grpc.stream_unary_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }[handler.request_streaming, handler.response_streaming]
+    return wrap(behaviour, handler.request_deserializer, handler.response_serializer)
 
 
 def _translated(behaviour: Callable[[Any, Any], Any], method: str) -> Callable[[Any, Any], Any]:
