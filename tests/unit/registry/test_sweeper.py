@@ -58,6 +58,38 @@ def test_a_sweep_without_news_wakes_nobody(parts: Parts) -> None:
     assert 0 == parts.bell.rings()
 
 
+class BrokenCatalog(InMemoryCatalog):
+    def overdue(self, heard_before: datetime) -> list[AgentId]:
+        raise RuntimeError("nobody thought of this")
+
+
+def test_whatever_keeps_the_dead_unnoticed_is_told_and_not_the_end(parts: Parts) -> None:
+    broken = Sweeper(replace(parts, catalog=BrokenCatalog()), CollectorRegistry())
+
+    assert 20.0 == broken.sweep_if_possible()
+    assert "RuntimeError: nobody thought of this" == broken.fault()
+
+
+def test_a_sweep_that_succeeds_ends_the_fault(parts: Parts) -> None:
+    catalog = BrokenCatalog()
+    sweeper = Sweeper(replace(parts, catalog=catalog), CollectorRegistry())
+    sweeper.sweep_if_possible()
+    catalog.overdue = parts.catalog.overdue  # type: ignore[method-assign]
+
+    sweeper.sweep_if_possible()
+
+    assert sweeper.fault() is None
+
+
+def test_a_sweeper_that_has_ended_says_so(parts: Parts) -> None:
+    sweeper = Sweeper(parts, CollectorRegistry())
+    assert sweeper.fault() is None
+    sweeper.start()
+    sweeper.stop()
+
+    assert "the sweeper has ended; restart the registry" == sweeper.fault()
+
+
 def test_after_an_outage_agents_get_a_whole_timeout_to_call_again(parts: Parts) -> None:
     """Their heartbeats could not be written either; nobody is dead because the database was."""
     without_database = replace(parts, catalog=AbsentCatalog())

@@ -73,3 +73,7 @@ class Notifications:
             except psycopg.Error as error:
                 log.warning("not hearing other replicas; trying again", channel=self._channel, reason=str(error))
                 self._stopping.wait(_RETRY_S)
+            except Exception:
+                # Whoever is called back may fail; what is never heard again would be worse.
+                log.exception("a change of another replica was lost on us; listening anew", channel=self._channel)
+                self._stopping.wait(_RETRY_S)

@@ -30,7 +30,7 @@ class RegistryService:
 
     def probes(self) -> Mapping[str, Probe]:
         """Return what its readiness depends on."""
-        return {"database": self._database_fault}
+        return {"database": self._database_fault, "sweeper": self._sweeper.fault}
 
     def start(self) -> None:
         """Watch deadlines and hear of other replicas' changes."""

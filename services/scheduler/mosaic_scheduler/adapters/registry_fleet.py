@@ -37,6 +37,7 @@ class RegistryFleet:
         self._channel = open_channel(address)
         self._stub = registry_pb2_grpc.RegistryStub(self._channel)
         self._view = FleetView()
+        self._taking = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="fleet", daemon=True)
 
@@ -64,7 +65,7 @@ class RegistryFleet:
             fleet = self._stub.GetFleet(registry_pb2.GetFleetRequest(), timeout=_ASK_WITHIN_S)
         except grpc.RpcError as error:
             raise error_from(error, service="registry", address=self._address) from error
-        self._take(fleet)
+        self._take(to_view(fleet))
         return self._view
 
     def is_connected(self) -> bool:
@@ -74,14 +75,28 @@ class RegistryFleet:
     def _follow(self) -> None:
         while not self._stopping.is_set():
             try:
-                for fleet in self._stub.WatchFleet(registry_pb2.WatchFleetRequest()):
-                    self._take(fleet)
-            except (grpc.RpcError, ValueError):
-                # ValueError: the channel was closed under us, which is how we are stopped.
+                self._follow_stream()
+            except grpc.RpcError:
                 self._stopping.wait(_RETRY_S)
+            except Exception:
+                # A channel that is closed under us is how we are stopped.
+                if not self._stopping.wait(_RETRY_S):
+                    log.exception("the fleet cannot be read; the last view stands until it can")
 
-    def _take(self, fleet: registry_pb2.Fleet) -> None:
-        self._view = to_view(fleet)
+    def _follow_stream(self) -> None:
+        stream = self._stub.WatchFleet(registry_pb2.WatchFleetRequest())
+        try:
+            for index, fleet in enumerate(stream):
+                # A registry that lost its database counts from the start again: the first word of a stream stands.
+                self._take(to_view(fleet), even_if_older=index == 0)
+        finally:
+            stream.cancel()
+
+    def _take(self, view: FleetView, *, even_if_older: bool = False) -> None:
+        with self._taking:
+            if view.revision < self._view.revision and not even_if_older:
+                return
+            self._view = view
         self._on_change()
 
 
