@@ -32,10 +32,10 @@ def fresh_vhost(server: Server) -> Iterator[str]:
 
 
 @contextmanager
-def fresh_database(server: Server, template: str = "template1") -> Iterator[str]:
+def fresh_database(server: Server, template: str = "") -> Iterator[str]:
     """Yield the address of a copy of *template*, empty by default; it is dropped afterwards, whoever is connected."""
     name = f"t_{uuid4().hex[:12]}"
-    _administer(server, f"CREATE DATABASE {name} TEMPLATE {template}")
+    _administer(server, f"CREATE DATABASE {name} TEMPLATE {template or f'template0 {_locale(server)}'}")
     try:
         yield urlsplit(server.url)._replace(path=f"/{name}").geturl()
     finally:
@@ -48,6 +48,18 @@ def fresh_keyspace(server: Server) -> Iterator[str]:
     with redis.Redis.from_url(server.url) as client:
         client.flushdb()
     yield server.url
+
+
+def _locale(server: Server) -> str:
+    """Return words for a database that sorts as people do, where the server can: what takes text for bytes fails."""
+    with psycopg.connect(plain_postgres_url(server.url)) as connection:
+        known = {name for (name,) in connection.execute("SELECT collname FROM pg_collation")}
+        has_providers = connection.info.server_version >= 15_00_00
+    if "en_US.utf8" in known:
+        return "LOCALE 'en_US.utf8'"
+    if "en-US-x-icu" in known and has_providers:
+        return "LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"
+    return ""
 
 
 def _administer(server: Server, statement: str) -> None:

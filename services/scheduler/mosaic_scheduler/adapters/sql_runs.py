@@ -99,8 +99,8 @@ class _SqlTransaction:
         return rows.run_from_row(row) if row else None
 
     def runs_like(self, prefix: str) -> list[RunEntry]:
-        upper = prefix + "\x7f"
-        found = sa.select(runs).where(runs.c.run_id >= prefix, runs.c.run_id < upper).limit(2)
+        # Not a range: what lies between two texts depends on the locale of the database.
+        found = sa.select(runs).where(runs.c.run_id.startswith(prefix, autoescape=True)).limit(2)
         return [rows.run_from_row(row) for row in self._all(found)]
 
     def attempt(self, run_id: RunId, attempt: int) -> AttemptEntry | None:

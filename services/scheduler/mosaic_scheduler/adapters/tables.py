@@ -32,6 +32,8 @@ runs = sa.Table(
     sa.Column("revision", sa.BigInteger, nullable=False, index=True),
     sa.Index("runs_by_state", "state"),
     sa.Index("runs_by_team", "team", "state"),
+    # PostgreSQL keeps the primary key in the order of a locale, in which a prefix is no range.
+    sa.Index("runs_by_prefix", "run_id", postgresql_ops={"run_id": "varchar_pattern_ops"}),
 )
 
 attempts = sa.Table(
