@@ -16,7 +16,7 @@ from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, RunSpec
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
-from mosaic_scheduler.handlers import claims, commands, submit
+from mosaic_scheduler.handlers import claims, commands, queries, submit
 from mosaic_scheduler.handlers.claims import Claimed, Held, Report
 from mosaic_scheduler.handlers.rounds import Rounds, RoundSettings
 from mosaic_scheduler.handlers.submit import Request
@@ -158,6 +158,7 @@ class Desk:
             secrets=self.secrets,
             clock=self.clock,
             lease=self.settings.lease,
+            retry=self.settings.retry,
         )
 
     def renew(self, *held: Claimed) -> list[Any]:
@@ -179,6 +180,17 @@ class Desk:
             store=self.store,
             clock=self.clock,
             retry=self.settings.retry,
+        )
+
+    def predict(self, spec: RunSpec, *, key: str = "") -> list[str]:
+        """Ask what would happen to a run."""
+        return queries.predict(
+            Request(spec, idempotency_key=key),
+            store=self.store,
+            fleet=self.fleet,
+            secrets=self.secrets,
+            clock=self.clock,
+            policy=self.settings.policy,
         )
 
     def run(self, run: RunEntry) -> RunEntry:

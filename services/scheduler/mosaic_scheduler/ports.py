@@ -61,6 +61,9 @@ class RunTransaction(Protocol):
     def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[RunEntry]:
         """Return runs, newest first, whose id is lower than *before* (empty = no bound)."""
 
+    def revision(self) -> int:
+        """Return the newest revision given; what is read after it in this transaction is at least as new."""
+
     def changed_since(self, revision: int) -> list[tuple[RunEntry, AttemptEntry | None]]:
         """Return runs changed after *revision* with the attempt that counts, oldest change first."""
 

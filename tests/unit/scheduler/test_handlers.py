@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from mosaic_scheduler.domain.entries import Wish
 from mosaic_scheduler.domain.run import Requirements
 from mosaic_scheduler.domain.snapshot import Team
 from mosaic_scheduler.handlers import claims, commands, queries
-from mosaic_scheduler.handlers.submit import Request
 from mosaic_scheduler.ports import FleetView
 from tests.fakes.scheduler import Desk, a_fleet
 
@@ -97,6 +97,23 @@ def test_an_attempt_is_claimed_once_and_only_by_its_agent(desk: Desk) -> None:
     desk.claim(run)
     with pytest.raises(StaleAttempt, match="already claimed"):
         desk.claim(run)
+
+
+def test_an_attempt_whose_secret_has_vanished_fails_with_its_name(desk: Desk) -> None:
+    desk.secrets.values["wandb"] = "s3cret"
+    run = desk.submit(secrets={"WANDB_API_KEY": "wandb"})
+    desk.rounds.plan()
+    desk.secrets.values.clear()
+
+    with pytest.raises(StaleAttempt, match=r"no longer has secret 'wandb' \(for WANDB_API_KEY\)"):
+        desk.claim(run)
+
+    assert "infrastructure" == desk.attempt(run).failure_kind
+    assert (RunState.QUEUED, "no longer has secret 'wandb'" in desk.run(run).reason) == (desk.run(run).state, True)
+    desk.secrets.values["wandb"] = "s3cret"
+    desk.later(60)
+    desk.rounds.plan()
+    assert {"WANDB_API_KEY": "s3cret"} == desk.claim(run, attempt=2).secrets
 
 
 def test_a_session_token_is_checked(desk: Desk) -> None:
@@ -330,19 +347,31 @@ def test_a_dry_run_says_what_would_happen_and_stores_nothing(desk: Desk) -> None
     template = desk.submit()
     desk.cancel(template)
 
-    sentences = queries.predict(
-        Request(template.spec),
-        store=desk.store,
-        fleet=desk.fleet,
-        secrets=desk.secrets,
-        clock=desk.clock,
-        policy=desk.settings.policy,
-    )
+    sentences = desk.predict(template.spec)
 
     assert sentences[0] == "1 run of worker toy 1.0 would be accepted"
     assert "it starts now on node node-1" in sentences
     with desk.store.read() as work:
         assert work.active() == []
+
+
+def test_a_dry_run_of_a_key_that_was_used_names_the_runs_it_gave(desk: Desk) -> None:
+    run = desk.submit(key="nightly")
+
+    assert [f"nothing new would start: its idempotency key was used before, for {run.run_id}"] == desk.predict(
+        run.spec, key="nightly"
+    )
+    with pytest.raises(Refused, match="another request"):
+        desk.predict(replace(run.spec, seed=9), key="nightly")
+
+
+def test_a_dry_run_says_that_the_team_may_not_queue_more(desk: Desk) -> None:
+    with desk.store.write() as work:
+        work.save_team(Team(TeamName("vision"), max_queued=1))
+    run = desk.submit(team=TeamName("vision"))
+
+    with pytest.raises(Refused, match="2 runs waiting, 1 are allowed"):
+        desk.predict(run.spec)
 
 
 def test_a_team_may_only_queue_as_much_as_it_is_allowed(desk: Desk) -> None:

@@ -132,6 +132,9 @@ class _SqlTransaction:
             found = found.where(runs.c.spec["labels"][label].as_string() == value)
         return [rows.run_from_row(row) for row in self._all(found)]
 
+    def revision(self) -> int:
+        return int(self._connection.execute(sa.select(ledger.c.number).where(ledger.c.name == "revision")).scalar_one())
+
     def changed_since(self, revision: int) -> list[tuple[RunEntry, AttemptEntry | None]]:
         return self._with_attempts(
             sa.select(runs).where(runs.c.revision > revision).order_by(runs.c.revision, runs.c.run_id)

@@ -7,12 +7,13 @@ from datetime import datetime
 from heapq import heapify, heappop, heappush
 
 from mosaic.ids import RunId
+from mosaic.lifecycle import AttemptState
 from mosaic_scheduler.domain.plan import Expiry
 from mosaic_scheduler.domain.run import RunningAttempt
 
 
 class Deadlines:
-    """The time limits of running attempts, soonest first; attempts that are leaving have none."""
+    """The time limits of running attempts, soonest first; attempts that are leaving, or unclaimed, have none."""
 
     def __init__(self, attempts: Iterable[RunningAttempt]) -> None:
         self._expiries = {attempt.run_id: expiry for attempt in attempts if (expiry := _expiry(attempt)) is not None}
@@ -45,6 +46,7 @@ class Deadlines:
 
 
 def _expiry(attempt: RunningAttempt) -> Expiry | None:
-    if attempt.ends_by is None or attempt.is_leaving:
+    # Who has not begun has used no time.
+    if attempt.ends_by is None or attempt.is_leaving or attempt.state is AttemptState.ADMITTED:
         return None
     return Expiry(attempt.run_id, attempt.attempt, attempt.ends_by)

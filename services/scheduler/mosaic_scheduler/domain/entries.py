@@ -101,6 +101,7 @@ class AttemptEntry:
     #: Without a renewal by then, the attempt is lost.
     lease_until: datetime
     borrowed: bool = False
+    #: When its time limit ends it; the claim, which starts the clock, moves it.
     ends_by: datetime | None = None
     claimed_at: datetime | None = None
     started_at: datetime | None = None

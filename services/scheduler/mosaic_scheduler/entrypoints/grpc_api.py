@@ -139,17 +139,16 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         wanted, revision, count = set(request.run_ids), -1, self._bell.rings()
         while context.is_active() and not self._ending.is_set():
             with self._store.read() as work:
+                newest = work.revision()
                 if revision < 0 and wanted:
                     found = [run for run in map(work.run, map(RunId, sorted(wanted))) if run is not None]
                     rows = [(run, work.attempt(run.run_id, run.attempt)) for run in found]
-                    rows += work.changed_since(max((run.revision for run in found), default=0))
                 else:
                     rows = work.changed_since(revision)
+            revision = newest
             for run, attempt in rows:
-                revision = max(revision, run.revision)
                 if not wanted or run.run_id in wanted:
                     yield messages.run_message(run, attempt)
-            revision = max(revision, 0)
             count = self._bell.wait(count, _WATCH_AGAIN_S)
 
     def Explain(self, request: wire.GetRunRequest, context: Any) -> wire.ExplainResponse:
@@ -193,6 +192,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
             secrets=self._secrets,
             clock=self._clock,
             lease=self._rounds.lease,
+            retry=self._rounds.retry,
         )
         self._bell.ring()
         return messages.launch_message(claimed, self._rounds)

@@ -70,12 +70,22 @@ def check_session(agent_id: AgentId, token: str, *, fleet: Fleet) -> None:
 
 
 def claim(
-    run_id: RunId, number: int, agent_id: AgentId, *, store: RunStore, secrets: Secrets, clock: Clock, lease: timedelta
+    run_id: RunId,
+    number: int,
+    agent_id: AgentId,
+    *,
+    store: RunStore,
+    secrets: Secrets,
+    clock: Clock,
+    lease: timedelta,
+    retry: RetrySettings,
 ) -> Claimed:
     """Give the attempt to the agent; exactly one claim of an attempt succeeds.
 
+    An attempt whose secrets have vanished since the submit ends here: it cannot do its work without them.
+
     Raises:
-        StaleAttempt: it has been claimed, has ended, or was meant for another agent.
+        StaleAttempt: it has been claimed, has ended, was meant for another agent, or lacks a secret.
     """
     now = clock()
     with store.write() as work:
@@ -92,12 +102,34 @@ def claim(
             claimed_at=now,
             control_digest=_digest(token),
             lease_until=now + lease,
+            ends_by=attempt.ends_by and attempt.ends_by + (now - attempt.admitted_at),
             resumed_from=run.checkpoint,
         )
-        work.save_attempt(attempt)
-        run = work.save_run(replace(run, updated_at=now))
-    values = {name: secrets.value(secret) or "" for name, secret in run.spec.secrets.items()}
-    return Claimed(run, attempt, token, values)
+        values = {variable: secrets.value(name) for variable, name in run.spec.secrets.items()}
+        missing = _missing(run, values)
+        if missing:
+            _fail_unstarted(work, run, attempt, at=now, reason=missing, retry=retry)
+        else:
+            work.save_attempt(attempt)
+            run = work.save_run(replace(run, updated_at=now))
+    if missing:
+        raise StaleAttempt(run_id, number, missing)
+    return Claimed(run, attempt, token, {variable: value for variable, value in values.items() if value is not None})
+
+
+def _missing(run: RunEntry, values: Mapping[str, str | None]) -> str:
+    names = [f"{run.spec.secrets[variable]!r} (for {variable})" for variable, value in values.items() if value is None]
+    return f"the scheduler no longer has secret {', '.join(sorted(names))}" if names else ""
+
+
+def _fail_unstarted(
+    work: RunTransaction, run: RunEntry, attempt: AttemptEntry, *, at: datetime, reason: str, retry: RetrySettings
+) -> None:
+    """End an attempt that cannot be handed over; a secret that returns soon is found by the next one."""
+    kind = FailureKind.INFRASTRUCTURE
+    end_attempt(
+        work, run, attempt, AttemptFact.FAILED, at=at, actor="scheduler", kind=kind, reason=reason, settings=retry
+    )
 
 
 def renew(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from mosaic.errors import BadInput, Refused, RunNotFound
 from mosaic.ids import RunId
@@ -38,9 +39,11 @@ def cancel(name: str, *, actor: str, reason: str, store: RunStore, clock: Clock,
     now = clock()
     with store.write() as work:
         run = find(work, name)
-        if is_terminal(run.state) or run.state is RunState.STOPPING:
+        if is_terminal(run.state):
             return run
         attempt = work.attempt(run.run_id, run.attempt) if run.attempt else None
+        if run.state is RunState.STOPPING:
+            return _cancel_leaving(work, run, attempt, at=now, actor=actor, reason=reason)
         if run.state is RunState.QUEUED or attempt is None:
             return cancel_waiting(work, run, at=now, actor=actor, reason=reason)
         if attempt.state is AttemptState.ADMITTED:
@@ -53,6 +56,18 @@ def cancel(name: str, *, actor: str, reason: str, store: RunStore, clock: Clock,
         work.add_history([note])
         _ring(work, attempt)
         return work.save_run(moved)
+
+
+def _cancel_leaving(
+    work: RunTransaction, run: RunEntry, attempt: AttemptEntry | None, *, at: datetime, actor: str, reason: str
+) -> RunEntry:
+    """See that a run which is asked to leave for another does not return; other endings are under way already."""
+    if attempt is None or attempt.wish is not Wish.PREEMPT:
+        return run
+    work.save_attempt(replace(attempt, wish=Wish.CANCEL))
+    state = run.state.value
+    work.add_history([HistoryEntry(run.run_id, run.attempt, at, "cancel_requested", state, state, actor, reason)])
+    return work.save_run(replace(run, updated_at=at))
 
 
 def pause(name: str, *, actor: str, store: RunStore, clock: Clock) -> RunEntry:

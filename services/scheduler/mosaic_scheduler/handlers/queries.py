@@ -10,7 +10,7 @@ from mosaic.lifecycle import RunState, is_terminal
 from mosaic_scheduler.domain.entries import RunEntry, as_queued, as_running
 from mosaic_scheduler.domain.explain import estimate_start, explain, position
 from mosaic_scheduler.domain.snapshot import PolicySettings, Snapshot, Team
-from mosaic_scheduler.handlers.submit import DEFAULT_TEAM, Request, validate
+from mosaic_scheduler.handlers.submit import DEFAULT_TEAM, Request, earlier_submit, validate
 from mosaic_scheduler.ports import Clock, Fleet, FleetView, RunStore, Secrets
 
 
@@ -69,8 +69,14 @@ def predict(
 
     Raises:
         BadInput: lists everything that is wrong with it.
+        Refused: its team may not queue more, or its idempotency key belongs to another request.
     """
     request = validate(request, store=store, fleet=fleet, secrets=secrets)
+    with store.read() as work:
+        earlier = earlier_submit(work, request)
+    if earlier is not None:
+        known = ", ".join(run.run_id for run in earlier.runs)
+        return [f"nothing new would start: its idempotency key was used before, for {known}"]
     view, now = fleet.view(), clock()
     run_id = RunId("dry-run")
     entry = RunEntry(run_id, request.spec, RunState.QUEUED, now, now, not_before=request.not_before)

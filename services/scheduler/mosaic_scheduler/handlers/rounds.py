@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
 
-from mosaic.errors import Unavailable
+from mosaic.errors import IllegalTransition, Unavailable
 from mosaic.events.sealed import RunSealed
-from mosaic.ids import AgentId, NodeId, RunId, TeamName
+from mosaic.ids import AgentId, NodeId, RunId, TeamName, WorkerName
 from mosaic.lifecycle import AttemptFact, AttemptState, FailureKind, RunFact, RunState, is_terminal
 from mosaic_scheduler.domain.changes import (
     AgentGone,
@@ -26,7 +27,7 @@ from mosaic_scheduler.domain.changes import (
     UsageFolded,
 )
 from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, Wish, as_queued, as_running
-from mosaic_scheduler.domain.plan import Admission, Plan, Preemption
+from mosaic_scheduler.domain.plan import Admission, Expiry, Plan, Preemption
 from mosaic_scheduler.domain.planner import Planner
 from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.run import ResumeGrade
@@ -98,7 +99,7 @@ class Rounds:
         self._overtaking_counted_at = clock()
         self._view = FleetView()
         self._teams: dict[TeamName, Team] = {}
-        self._grades: dict[str, ResumeGrade | None] = {}
+        self._grades: dict[WorkerName, ResumeGrade | None] = {}
 
     def adopt(self) -> None:
         """Take over as leader: start from the store, and give every lease time to be renewed.
@@ -148,14 +149,19 @@ class Rounds:
 
     def _changes(self) -> list[Change]:
         changes = self._fleet_changes()
+        grades = {name: worker.resume_grade for name, worker in self._view.workers.items()}
         with self._store.read() as work:
             known = work.teams()
-            rows = work.active() if self._revision < 0 else work.changed_since(self._revision)
+            revision = work.revision()
+            rows = work.changed_since(self._revision) if self._revision >= 0 else []
+            # What a run may be asked for hangs on the grade of its worker, which a later announcement may bring.
+            if self._revision < 0 or grades != self._grades:
+                rows += work.active()
+        self._grades = grades
+        self._revision = max(self._revision, revision)
         changes += self._team_changes(known)
         for run, attempt in rows:
             changes += self._run_changes(run, attempt)
-            self._revision = max(self._revision, run.revision)
-        self._revision = max(self._revision, 0)
         return changes
 
     def _run_changes(self, run: RunEntry, attempt: AttemptEntry | None) -> Iterable[Change]:
@@ -177,7 +183,6 @@ class Rounds:
         if view is before:
             return []
         self._view = view
-        self._grades = {name: worker.resume_grade for name, worker in view.workers.items()}
         changes: list[Change] = []
         changes += [NodeIs(node) for key, node in view.nodes.items() if before.nodes.get(key) != node]
         changes += [AgentIs(agent) for key, agent in view.agents.items() if before.agents.get(key) != agent]
@@ -186,14 +191,26 @@ class Rounds:
         return changes
 
     def _record(self, decided: Plan, now: datetime) -> None:
+        """Carry out *decided* in one transaction; if a part of it cannot be true, carry out all the others."""
+        steps: list[Callable[[RunTransaction], object]] = [
+            *(partial(self._admit, admission=admission, now=now) for admission in decided.admissions),
+            *(partial(self._preempt, preemption=preemption, now=now) for preemption in decided.preemptions),
+            *(partial(self._expire, expiry=expiry, now=now) for expiry in decided.expiries),
+            partial(self._count_overtaking, decided=decided, now=now),
+        ]
+        try:
+            self._take_steps(steps)
+        except IllegalTransition:
+            for step in steps:
+                try:
+                    self._take_steps([step])
+                except IllegalTransition as error:
+                    log.error("decision not carried out; the rest of the plan is", reason=str(error))
+
+    def _take_steps(self, steps: Iterable[Callable[[RunTransaction], object]]) -> None:
         with self._store.write() as work:
-            for admission in decided.admissions:
-                self._admit(work, admission, now)
-            for preemption in decided.preemptions:
-                self._preempt(work, preemption, now)
-            for expiry in decided.expiries:
-                self._wish(work, expiry.run_id, expiry.attempt, Wish.EXPIRE, now)
-            self._count_overtaking(work, decided, now)
+            for step in steps:
+                step(work)
 
     def _count_overtaking(self, work: RunTransaction, decided: Plan, now: datetime) -> None:
         if not decided.overtaken or now - self._overtaking_counted_at < self._settings.count_overtaking_every:
@@ -244,6 +261,9 @@ class Rounds:
         if run is not None:
             work.save_run(replace(run, evicted_for=run.evicted_for | {preemption.beneficiary}))
 
+    def _expire(self, work: RunTransaction, expiry: Expiry, now: datetime) -> None:
+        self._wish(work, expiry.run_id, expiry.attempt, Wish.EXPIRE, now)
+
     def _wish(self, work: RunTransaction, run_id: RunId, number: int, wish: Wish, now: datetime) -> RunEntry | None:
         run, attempt = work.run(run_id), work.attempt(run_id, number)
         if run is None or attempt is None or run.attempt != number or is_terminal(attempt.state):
@@ -251,8 +271,8 @@ class Rounds:
         if attempt.wish in (Wish.CANCEL, Wish.PREEMPT, Wish.EXPIRE):
             return None
         if attempt.state is AttemptState.ADMITTED:
-            # Nobody has claimed it: it ends here, and a late claim is refused.
-            ended = replace(attempt, wish=wish)
+            # Nobody has claimed it: it ends here as preempted, and a late claim is refused.
+            ended = replace(attempt, wish=Wish.PREEMPT)
             return end_attempt(
                 work,
                 run,

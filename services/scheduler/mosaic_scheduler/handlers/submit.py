@@ -96,16 +96,26 @@ def submit(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets,
     """
     request = validate(request, store=store, fleet=fleet, secrets=secrets)
     with store.write() as work:
-        team = _teams(work)[request.spec.team]
-        earlier = _earlier(work, request)
+        earlier = earlier_submit(work, request)
         if earlier is not None:
             return earlier
-        _check_queue_caps(work, team, request)
         entries = tuple(_enter(work, spec, request, clock()) for spec in request.specs())
         if request.idempotency_key:
             run_ids = [entry.run_id for entry in entries]
             work.remember_key(request.spec.team, request.idempotency_key, request.digest(), run_ids)
     return Accepted(entries)
+
+
+def earlier_submit(work: RunTransaction, request: Request) -> Accepted | None:
+    """Return what a submit with the same key gave before; None means that *request* may be stored now.
+
+    Raises:
+        Refused: the team may not queue more, or the idempotency key belongs to another request.
+    """
+    earlier = _earlier(work, request)
+    if earlier is None:
+        _check_queue_caps(work, _teams(work)[request.spec.team], request)
+    return earlier
 
 
 def _view_with(worker: WorkerName, fleet: Fleet) -> FleetView:
