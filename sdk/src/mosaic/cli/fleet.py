@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +10,7 @@ from google.protobuf.json_format import MessageToDict
 from rich.table import Table
 
 from mosaic.cli import render
-from mosaic.cli.options import AsJson, connect
+from mosaic.cli.options import AsJson, connect, read_span
 from mosaic.errors import BadInput
 from mosaic.wire.v1 import registry_pb2, scheduler_pb2
 
@@ -69,26 +70,38 @@ def drain(
 
 def teams(
     name: Annotated[str, typer.Argument(help="Team to set up or change; without it, all are listed.")] = "",
-    weight: Annotated[float, typer.Option(help="A team of weight 2 is due twice as much.")] = 1.0,
-    gpus: Annotated[int, typer.Option(help="Guaranteed GPUs; 0 = nothing bounds it.")] = 0,
-    cpus: Annotated[float, typer.Option(help="Guaranteed CPUs; 0 = nothing bounds it.")] = 0.0,
-    lend: Annotated[int, typer.Option(help="Idle GPUs others may use; -1 = all.")] = -1,
-    borrow: Annotated[int, typer.Option(help="GPUs it may borrow; -1 = any.")] = -1,
-    max_running: Annotated[int, typer.Option(help="Runs at the same time; 0 = any.")] = 0,
-    max_queued: Annotated[int, typer.Option(help="Runs waiting; 0 = any.")] = 0,
+    weight: Annotated[float | None, typer.Option(help="A team of weight 2 is due twice as much.")] = None,
+    gpus: Annotated[int | None, typer.Option(help="Guaranteed GPUs; 0 = nothing bounds it.")] = None,
+    cpus: Annotated[float | None, typer.Option(help="Guaranteed CPUs; 0 = nothing bounds it.")] = None,
+    memory_mb: Annotated[int | None, typer.Option(help="Guaranteed memory; 0 = nothing bounds it.")] = None,
+    lend: Annotated[int | None, typer.Option(help="Idle GPUs others may use; -1 = all.")] = None,
+    borrow: Annotated[int | None, typer.Option(help="GPUs it may borrow; -1 = any.")] = None,
+    max_running: Annotated[int | None, typer.Option(help="Runs at the same time; 0 = any.")] = None,
+    max_queued: Annotated[int | None, typer.Option(help="Runs waiting; 0 = any.")] = None,
+    max_running_per_user: Annotated[int | None, typer.Option(help="Runs of one user; 0 = any.")] = None,
+    max_queued_per_user: Annotated[int | None, typer.Option(help="Waiting runs of one user; 0 = any.")] = None,
+    max_gpus_per_user: Annotated[float | None, typer.Option(help="GPUs of one user; 0 = any.")] = None,
+    max_wall: Annotated[str | None, typer.Option(help="Longest an attempt may take, e.g. 12h; 0 = any.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List teams, or set one up: its weight, its guaranteed share, what it lends and borrows."""
+    """List teams, or set one up: its weight, its guaranteed share, what it lends and borrows, its caps.
+
+    Of a team that exists only what is given changes.
+    """
     with connect() as platform:
         if name:
             terms = scheduler_pb2.Team(
                 name=name,
                 weight=weight,
-                quota=scheduler_pb2.Resources(gpus=gpus, cpus=cpus),
+                quota=scheduler_pb2.Quota(gpus=gpus, cpus=cpus, memory_mb=memory_mb),
                 lending_limit_gpus=lend,
                 borrowing_limit_gpus=borrow,
                 max_running=max_running,
                 max_queued=max_queued,
+                max_running_per_user=max_running_per_user,
+                max_queued_per_user=max_queued_per_user,
+                max_gpus_per_user=max_gpus_per_user,
+                max_wall_s=None if max_wall is None else read_span("--max-wall", max_wall),
             )
             platform.set_team(terms)
         known = platform.teams()
@@ -96,10 +109,31 @@ def teams(
         render.document([_plain(team) for team in known])
         return
     for team in known:
-        quota = f"{team.quota.gpus} GPUs" if team.quota.gpus else "no bound"
-        render.out.print(f"[bold]{team.name}[/]  weight {team.weight:g}  guaranteed {quota}")
+        render.out.print(f"[bold]{team.name}[/]  weight {team.weight:g}  {', '.join(_terms(team))}")
     if not known:
         render.out.print("no team is set up; everybody works in team default")
+
+
+def _terms(team: scheduler_pb2.Team) -> Iterator[str]:
+    """Say what bounds *team*; what does not is left out."""
+    quota = team.quota
+    guaranteed = ((quota.gpus, "GPUs"), (quota.cpus, "CPUs"), (quota.memory_mb, "MB"))
+    shares = [f"{amount:g} {unit}" for amount, unit in guaranteed if amount]
+    yield f"guaranteed {' and '.join(shares)}" if shares else "no bound"
+    if team.lending_limit_gpus >= 0:
+        yield f"lends at most {team.lending_limit_gpus} GPUs"
+    if team.borrowing_limit_gpus >= 0:
+        yield f"borrows at most {team.borrowing_limit_gpus} GPUs"
+    caps = (
+        (team.max_running, "running"),
+        (team.max_queued, "waiting"),
+        (team.max_running_per_user, "running per user"),
+        (team.max_queued_per_user, "waiting per user"),
+        (team.max_gpus_per_user, "GPUs per user"),
+    )
+    yield from (f"at most {cap:g} {what}" for cap, what in caps if cap)
+    if team.max_wall_s:
+        yield f"at most {team.max_wall_s:g} s per attempt"
 
 
 def _standing(node: registry_pb2.Node, agent: registry_pb2.Agent) -> str:

@@ -10,11 +10,12 @@ import grpc
 
 from mosaic.errors import BadInput
 from mosaic.hosting.changes import Bell
-from mosaic.ids import AgentId, RunId, is_id
+from mosaic.ids import AgentId, RunId, TeamName, is_id
 from mosaic.wire.convert import run_state_from_wire, to_timestamp
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1 import scheduler_pb2_grpc
 from mosaic_scheduler.domain.entries import RunEntry
+from mosaic_scheduler.domain.snapshot import Team
 from mosaic_scheduler.entrypoints import messages
 from mosaic_scheduler.handlers import claims, commands, queries, submit
 from mosaic_scheduler.handlers.rounds import RoundSettings
@@ -166,11 +167,13 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         )
 
     def SetTeam(self, request: wire.Team, context: Any) -> wire.Team:
-        """Write a team."""
-        team = messages.read_team(request)
-        if not is_id(team.name):
-            raise BadInput("team", [f"{team.name!r} is not a name"])
+        """Set up a team, or change the terms that are given."""
+        name = TeamName(request.name)
+        if not is_id(name):
+            raise BadInput("team", [f"{name!r} is not a name"])
         with self._store.write() as work:
+            known = {team.name: team for team in work.teams()}
+            team = messages.changed_team(known.get(name, Team(name)), request)
             work.save_team(team)
         self._changed()
         return messages.team_message(team)

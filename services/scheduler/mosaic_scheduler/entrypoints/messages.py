@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from mosaic.errors import did_you_mean
+from mosaic.errors import BadInput, did_you_mean
 from mosaic.ids import RunId, TeamName, UserName, WorkerName
 from mosaic.wire.convert import attempt_state_to_wire, from_timestamp, run_state_to_wire, to_timestamp
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry, RunSpec, Wish
 from mosaic_scheduler.domain.run import PriorityClass, Requirements
-from mosaic_scheduler.domain.snapshot import Quota, Team
+from mosaic_scheduler.domain.snapshot import Team
 from mosaic_scheduler.handlers.claims import Claimed, Report
 from mosaic_scheduler.handlers.rounds import RoundSettings
 from mosaic_scheduler.handlers.submit import DEFAULT_TEAM, Request
@@ -25,6 +26,11 @@ _DIRECTIVES = {
     Wish.PAUSE: wire.DIRECTIVE_PAUSE,
     Wish.RESUME: wire.DIRECTIVE_RESUME,
 }
+
+#: Terms of a team that have the same name here and on the wire.
+_QUOTA = ("gpus", "cpus", "memory_mb")
+_LOANS = ("lending_limit_gpus", "borrowing_limit_gpus")
+_CAPS = ("max_running", "max_queued", "max_running_per_user", "max_queued_per_user", "max_gpus_per_user")
 
 
 def directive(wish: Wish | None) -> int:
@@ -217,32 +223,36 @@ def read_report(message: wire.ReportRequest) -> Report:
 
 def team_message(team: Team) -> wire.Team:
     """Return *team* for the wire; -1 and 0 stand for "no limit"."""
-    quota = team.quota
     return wire.Team(
         name=team.name,
         weight=team.weight,
-        quota=wire.Resources(gpus=int(quota.gpus or 0), cpus=quota.cpus or 0, memory_mb=quota.memory_mb or 0),
-        lending_limit_gpus=_limit(team.lending_limit_gpus),
-        borrowing_limit_gpus=_limit(team.borrowing_limit_gpus),
-        max_running=team.max_running or 0,
-        max_queued=team.max_queued or 0,
-        max_running_per_user=team.max_running_per_user or 0,
+        quota=wire.Quota(**{name: getattr(team.quota, name) or 0 for name in _QUOTA}),
+        max_wall_s=team.max_wall.total_seconds() if team.max_wall else 0,
+        **{name: _limit(getattr(team, name)) for name in _LOANS},
+        **{name: getattr(team, name) or 0 for name in _CAPS},
     )
 
 
-def read_team(message: wire.Team) -> Team:
-    """Return the team of *message*."""
-    quota = message.quota
-    return Team(
-        name=TeamName(message.name),
-        weight=message.weight or 1.0,
-        quota=Quota(quota.gpus or None, quota.cpus or None, quota.memory_mb or None),
-        lending_limit_gpus=_no_limit(message.lending_limit_gpus),
-        borrowing_limit_gpus=_no_limit(message.borrowing_limit_gpus),
-        max_running=message.max_running or None,
-        max_queued=message.max_queued or None,
-        max_running_per_user=message.max_running_per_user or None,
-    )
+def changed_team(team: Team, terms: wire.Team) -> Team:
+    """Return *team* with the *terms* that are given; the others stay as they are.
+
+    Raises:
+        BadInput: lists every term that makes no sense.
+    """
+    faults = [f"{name} cannot be negative" for name in (*_CAPS, "max_wall_s") if getattr(terms, name) < 0]
+    faults += [f"quota.{name} cannot be negative" for name in _QUOTA if getattr(terms.quota, name) < 0]
+    if terms.HasField("weight") and not terms.weight > 0:
+        faults.append(f"weight must be more than 0, not {terms.weight:g}")
+    if faults:
+        raise BadInput(f"team {team.name}", faults)
+    given: dict[str, Any] = {name: getattr(terms, name) or None for name in _CAPS if terms.HasField(name)}
+    given |= {name: _no_limit(getattr(terms, name)) for name in _LOANS if terms.HasField(name)}
+    if terms.HasField("weight"):
+        given["weight"] = terms.weight
+    if terms.HasField("max_wall_s"):
+        given["max_wall"] = _span(terms.max_wall_s)
+    quota = {name: getattr(terms.quota, name) or None for name in _QUOTA if terms.quota.HasField(name)}
+    return replace(team, quota=replace(team.quota, **quota), **given)
 
 
 def _limit(gpus: float | None) -> int:

@@ -323,8 +323,18 @@ class ExplainResponse(_message.Message):
     queue_position: int
     def __init__(self, sentences: _Optional[_Iterable[str]] = ..., estimated_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., assumption: _Optional[str] = ..., queue_position: _Optional[int] = ...) -> None: ...
 
+class Quota(_message.Message):
+    __slots__ = ("cpus", "memory_mb", "gpus")
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
+    GPUS_FIELD_NUMBER: _ClassVar[int]
+    cpus: float
+    memory_mb: int
+    gpus: int
+    def __init__(self, cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[int] = ...) -> None: ...
+
 class Team(_message.Message):
-    __slots__ = ("name", "weight", "quota", "lending_limit_gpus", "borrowing_limit_gpus", "max_running", "max_queued", "max_running_per_user")
+    __slots__ = ("name", "weight", "quota", "lending_limit_gpus", "borrowing_limit_gpus", "max_running", "max_queued", "max_running_per_user", "max_queued_per_user", "max_gpus_per_user", "max_wall_s")
     NAME_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     QUOTA_FIELD_NUMBER: _ClassVar[int]
@@ -333,15 +343,21 @@ class Team(_message.Message):
     MAX_RUNNING_FIELD_NUMBER: _ClassVar[int]
     MAX_QUEUED_FIELD_NUMBER: _ClassVar[int]
     MAX_RUNNING_PER_USER_FIELD_NUMBER: _ClassVar[int]
+    MAX_QUEUED_PER_USER_FIELD_NUMBER: _ClassVar[int]
+    MAX_GPUS_PER_USER_FIELD_NUMBER: _ClassVar[int]
+    MAX_WALL_S_FIELD_NUMBER: _ClassVar[int]
     name: str
     weight: float
-    quota: Resources
+    quota: Quota
     lending_limit_gpus: int
     borrowing_limit_gpus: int
     max_running: int
     max_queued: int
     max_running_per_user: int
-    def __init__(self, name: _Optional[str] = ..., weight: _Optional[float] = ..., quota: _Optional[_Union[Resources, _Mapping]] = ..., lending_limit_gpus: _Optional[int] = ..., borrowing_limit_gpus: _Optional[int] = ..., max_running: _Optional[int] = ..., max_queued: _Optional[int] = ..., max_running_per_user: _Optional[int] = ...) -> None: ...
+    max_queued_per_user: int
+    max_gpus_per_user: float
+    max_wall_s: float
+    def __init__(self, name: _Optional[str] = ..., weight: _Optional[float] = ..., quota: _Optional[_Union[Quota, _Mapping]] = ..., lending_limit_gpus: _Optional[int] = ..., borrowing_limit_gpus: _Optional[int] = ..., max_running: _Optional[int] = ..., max_queued: _Optional[int] = ..., max_running_per_user: _Optional[int] = ..., max_queued_per_user: _Optional[int] = ..., max_gpus_per_user: _Optional[float] = ..., max_wall_s: _Optional[float] = ...) -> None: ...
 
 class ListTeamsRequest(_message.Message):
     __slots__ = ()

@@ -137,7 +137,7 @@ class SchedulerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Retry(self, request, context):
-        """A fresh attempt of an ended run, with the same id.
+        """An ended run again, as a new run with an id of its own that names the old one in its labels.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -169,7 +169,8 @@ class SchedulerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetTeam(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Sets up a team or changes its terms: what the message leaves out stays as it is.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -181,7 +182,8 @@ class SchedulerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Claim(self, request, context):
-        """For agents. Each call shows the session token of the agent.
+        """For agents. Claim and Renew show the session token of the agent. Report shows the control token of its
+        claim, which only the agent that claimed has: it may still tell an ending when its session is over.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
