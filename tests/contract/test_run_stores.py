@@ -7,11 +7,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine
 
+from mosaic.errors import BadInput
 from mosaic.hosting.database import open_engine
 from mosaic.ids import AgentId, GpuId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
+from mosaic_scheduler.adapters.tables import metadata
 from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry, RunSpec, Wish
 from mosaic_scheduler.domain.run import GpuShare, Lease, PriorityClass, Requirements
 from mosaic_scheduler.domain.snapshot import Quota, Team, Usage
@@ -21,10 +26,15 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, migrated_url: Callable[[str, str], str]) -> Iterator[RunStore]:
-    engine = open_engine(migrated_url(request.param, "mosaic_scheduler.adapters.migrations"))
-    yield SqlRuns(engine)
-    engine.dispose()
+def engine(request: pytest.FixtureRequest, migrated_url: Callable[[str, str], str]) -> Iterator[Engine]:
+    opened = open_engine(migrated_url(request.param, "mosaic_scheduler.adapters.migrations"))
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def store(engine: Engine) -> RunStore:
+    return SqlRuns(engine)
 
 
 def a_run(run_id: str = "01A", **changes: object) -> RunEntry:
@@ -181,6 +191,24 @@ def test_keys_teams_and_usage_are_remembered(store: RunStore) -> None:
         assert work.runs_of_key(TeamName("other"), "nightly") is None
         assert [team] == work.teams()
         assert usage == work.usage()
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> None:
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": "scheduler_version"})
+
+        assert [] == compare_metadata(context, metadata)
+
+
+def test_a_text_that_postgresql_cannot_keep_is_the_callers_fault(migrated_url: Callable[[str, str], str]) -> None:
+    engine = open_engine(migrated_url("postgresql", "mosaic_scheduler.adapters.migrations"))
+    store = SqlRuns(engine)
+
+    with pytest.raises(BadInput, match=r"cannot keep it.*NUL"), store.read() as work:
+        work.run(RunId("01\0"))
+    with pytest.raises(BadInput, match=r"cannot keep it.*NUL"):
+        save(store, a_run(reason="\0"))
+    engine.dispose()
 
 
 def test_a_prefix_finds_at_most_two(store: RunStore) -> None:

@@ -93,6 +93,18 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing(stack: Machine) -> No
     assert before == stack.type("runs", "--json").document
 
 
+def test_only_the_terms_of_a_team_that_are_typed_change(stack: Machine) -> None:
+    stack.type("teams", "vision", "--gpus", "4", "--memory-mb", "512", "--lend", "1", "--max-queued-per-user", "3")
+
+    typed = stack.type("teams", "vision", "--weight", "2", "--max-wall", "2h")
+
+    assert 0 == typed.exit_code, typed.errors
+    assert (
+        "vision  weight 2  guaranteed 4 GPUs and 512 MB, lends at most 1 GPUs, "
+        "at most 3 waiting per user, at most 7200 s per attempt"
+    ) in typed.output
+
+
 def test_seeds_give_one_run_each(stack: Machine) -> None:
     typed = stack.type("submit", "drill", "--seed", "1..3", *SMALL, "--json", "--follow")
 

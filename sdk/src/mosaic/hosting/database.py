@@ -11,9 +11,9 @@ import sqlalchemy
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 
-from mosaic.errors import DatabaseUnavailable
+from mosaic.errors import BadInput, DatabaseUnavailable
 
 
 def open_engine(url: str, *, pool_size: int = 5) -> Engine:
@@ -38,6 +38,7 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 
     Raises:
         DatabaseUnavailable: the database went away; nothing of the transaction was kept.
+        BadInput: the database cannot keep one of the values; nothing of the transaction was kept.
 
     """
     try:
@@ -45,6 +46,8 @@ def transaction(engine: Engine) -> Iterator[Connection]:
             yield connection
     except OperationalError as error:
         raise DatabaseUnavailable(f"the database does not answer: {error.orig}") from error
+    except DataError as error:
+        raise BadInput("value", [f"the database cannot keep it: {error.orig}"]) from error
 
 
 def migrate(engine: Engine, package: str) -> None:

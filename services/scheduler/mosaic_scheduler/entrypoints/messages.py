@@ -14,6 +14,7 @@ from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry, RunSpec, Wish
 from mosaic_scheduler.domain.run import PriorityClass, Requirements
 from mosaic_scheduler.domain.snapshot import Team
+from mosaic_scheduler.entrypoints.texts import keepable, unkeepable
 from mosaic_scheduler.handlers.claims import Claimed, Report
 from mosaic_scheduler.handlers.rounds import RoundSettings
 from mosaic_scheduler.handlers.submit import DEFAULT_TEAM, Request
@@ -43,6 +44,10 @@ def read_request(message: wire.SubmitRequest) -> Request:
     spec, faults = message.spec, list[str]()
     config = _config(spec.config_json, faults)
     priority = _priority(spec.priority or "normal", faults)
+    faults += unkeepable(message.idempotency_key, "idempotency_key")
+    faults += unkeepable(spec.name, "name")
+    for field in ("labels", "secrets", "environment"):
+        faults += unkeepable(dict(getattr(spec, field)), field)
     needs = spec.resources
     return Request(
         spec=RunSpec(
@@ -79,12 +84,17 @@ def _priority(name: str, faults: list[str]) -> PriorityClass:
 def _config(text: str, faults: list[str]) -> dict[str, Any]:
     try:
         config = json.loads(text or "{}")
+        found = list(unkeepable(config, "config"))
     except ValueError as error:
         faults.append(f"config is not JSON: {error}")
+        return {}
+    except RecursionError:
+        faults.append("config is nested too deep")
         return {}
     if not isinstance(config, dict):
         faults.append(f"config must be an object, not {type(config).__name__}")
         return {}
+    faults += found
     return config
 
 
@@ -205,19 +215,19 @@ def launch_message(claimed: Claimed, times: RoundSettings) -> wire.Launch:
 
 
 def read_report(message: wire.ReportRequest) -> Report:
-    """Return the fact that *message* tells."""
+    """Return the fact that *message* tells; a character that cannot be kept costs nobody the fact."""
     return Report(
         run_id=RunId(message.run_id),
         attempt=message.attempt,
         control_token=message.control_token,
         fact=message.fact,
         failure_kind=message.failure_kind,
-        reason=message.reason,
+        reason=keepable(message.reason),
         exit_code=message.exit_code if message.HasField("exit_code") else None,
         last_seq=message.last_seq,
-        checkpoint=message.checkpoint,
+        checkpoint=keepable(message.checkpoint),
         checkpoint_at=from_timestamp(message.checkpoint_at),
-        versions=dict(message.versions),
+        versions={keepable(name): keepable(version) for name, version in message.versions.items()},
     )
 
 

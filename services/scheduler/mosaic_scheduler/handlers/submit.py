@@ -25,6 +25,9 @@ DEFAULT_TEAM = TeamName("default")
 #: Seeds of one submit; a sweep larger than this is several submits.
 MAX_SEEDS = 1000
 
+#: Characters of an idempotency key.
+MAX_KEY = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -169,6 +172,8 @@ def _name_faults(request: Request) -> list[str]:
     spec = request.spec
     named = (("team", spec.team), ("user", spec.user))
     faults = [f"{what} {name!r} is not a name" for what, name in named if not is_id(name)]
+    if len(request.idempotency_key) > MAX_KEY:
+        faults.append(f"the idempotency key has {len(request.idempotency_key)} characters, {MAX_KEY} are allowed")
     if len(request.seeds) > MAX_SEEDS:
         faults.append(f"{len(request.seeds)} seeds in one submit, {MAX_SEEDS} are allowed")
     if len(set(request.seeds)) != len(request.seeds):
