@@ -19,10 +19,22 @@ from mosaic_telemetry.adapters.sql_events import SqlEvents
 from mosaic_telemetry.adapters.tables import metadata
 from mosaic_telemetry.domain.series import LEVELS, SeriesKey
 from mosaic_telemetry.domain.timeline import Hearing, StreamId
+from mosaic_telemetry.handlers.finish import write_when_ready
 from mosaic_telemetry.handlers.ingest import IngestReport, ingest
 from mosaic_telemetry.handlers.lines import read_lines
 from mosaic_telemetry.ports import EventStore, Position, StepRange
-from tests.fakes.telemetry import NOON, RUN, a_seal, episode, line, metric, metrics, packed
+from tests.fakes.telemetry import (
+    NOON,
+    RUN,
+    InMemoryManifests,
+    SteppedClock,
+    a_seal,
+    episode,
+    line,
+    metric,
+    metrics,
+    packed,
+)
 
 START = Position(0, 0)
 
@@ -48,6 +60,33 @@ def test_lines_come_back_as_they_were_with_their_numbers(store: EventStore) -> N
     put(store, packed(lines, first_seq=5))
 
     assert [(1, 5 + number, one) for number, one in enumerate(lines)] == stored_lines(store)
+
+
+@pytest.mark.parametrize("letter", [r"\u0000", r"\ud800"])
+def test_letters_that_no_database_takes_stop_nothing(store: EventStore, letter: str) -> None:
+    lines = [
+        metric(1.0, 2.0, "lossX", agent="aX", unit="uX"),
+        metric(1.0, 2.0, agent="aX", unit="uX"),
+        line("episode", total_reward=1.0, agent_id="aX"),
+        line("checkpoint_saved", checkpoint_path="checkpoints/X.pt"),
+        line("artifact", path="X.log", kind="X"),
+        line("run_failed", error="X"),
+        line("log", text="X"),
+        line("X", anything="X"),
+        b"[PROGRESS] timesteps=1 reward_mean=X",
+        b'{"event": "metric", "payload": {"name": "X"',
+    ]
+    hostile = [one.replace(b"X", letter.encode()) for one in lines]
+
+    put(store, packed(hostile))
+    store.put_seal(a_seal(len(lines) - 1, reason="exit \0", reason_code="\0"), NOON)
+    (sealed,) = store.stale_seals()
+    manifests = InMemoryManifests()
+    write_when_ready(sealed, store=store, manifests=manifests, feed=InProcessFeed(), clock=SteppedClock())
+
+    assert hostile == [one for _, _, one in stored_lines(store)]
+    assert store.stale_seals() == []
+    manifests.written[RUN][0].encode()
 
 
 def test_a_frame_sent_twice_is_stored_once(store: EventStore) -> None:

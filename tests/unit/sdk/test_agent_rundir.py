@@ -147,6 +147,12 @@ def test_a_farewell_is_kept_word_for_word_whatever_its_bytes(tmp_path: Path) -> 
     assert home.is_acknowledged
 
 
+def test_a_reason_holds_nothing_that_a_database_refuses(tmp_path: Path) -> None:
+    stream = Stream(Spool(tmp_path, "run-1", 1), mask=Mask(["swordfish"]), backlog=Backlog(10), clock=lambda: 12.5)
+
+    assert "exit \ufffd *** ?" == stream.mask("exit \0 swordfish \ud800")
+
+
 def test_what_the_agent_says_can_be_read_as_events(tmp_path: Path) -> None:
     stream = Stream(Spool(tmp_path, "run-1", 1), mask=Mask(["swordfish"]), backlog=Backlog(10), clock=lambda: 12.5)
     whereabouts = {"node": "node-1", "gpus": ["GPU-1"], "versions": {"numpy": "2"}}

@@ -82,8 +82,8 @@ class Stream:
         return self._mask.hide(json.dumps(body, separators=(",", ":")).encode()) + b"\n"
 
     def mask(self, text: str) -> str:
-        """Return *text* without secrets, and without what UTF-8 cannot carry."""
-        return self._mask.hide(text.encode("utf-8", "replace")).decode("utf-8", "replace")
+        """Return *text* without secrets, and without what UTF-8 or a database cannot carry."""
+        return self._mask.hide(text.encode("utf-8", "replace")).decode("utf-8", "replace").replace("\0", "\ufffd")
 
     def append(self, block: bytes) -> None:
         """Add whole lines as they are.
