@@ -10,12 +10,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import grpc
 import pika
+import psycopg
 import pytest
+from prometheus_client import CollectorRegistry
 
 from mosaic.errors import Unavailable
 from mosaic.events.sealed import RunSealed
@@ -24,7 +28,7 @@ from mosaic.hosting.grpc_server import GrpcServer
 from mosaic.hosting.health import check
 from mosaic.messaging.event_messages import BrokerFrameSink, seal_message
 from mosaic.messaging.publisher import Message, Publisher
-from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, event_routing_key, event_topology
+from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, QueueSpec, event_routing_key, event_topology
 from mosaic.wire.channel import open_channel
 from mosaic.wire.v1 import telemetry_pb2 as pb
 from mosaic.wire.v1.telemetry_pb2_grpc import TelemetryStub
@@ -33,7 +37,9 @@ from mosaic_telemetry.domain.manifest import is_genuine
 from mosaic_telemetry.entrypoints.service import TelemetryService, build
 from mosaic_telemetry.settings import Settings
 from tests.fakes.telemetry import RUN, a_seal, encoded, metrics
-from tests.servers.handle import Server
+from tests.servers.answers import plain_postgres_url
+from tests.servers.handle import Server, free_port
+from tests.stack.process import Part
 
 pytestmark = pytest.mark.integration
 
@@ -43,8 +49,8 @@ def settings(database_url: str, broker_url: str, folder: Path) -> Settings:
 
 
 @contextmanager
-def serving(chosen: Settings) -> Iterator[TelemetryService]:
-    service = build(chosen)
+def serving(chosen: Settings, metrics: CollectorRegistry | None = None) -> Iterator[TelemetryService]:
+    service = build(chosen, metrics=metrics)
     service.start()
     try:
         yield service
@@ -73,12 +79,12 @@ def publishing(url: str) -> Iterator[Publisher]:
         publisher.close()
 
 
-def publish_frames(publisher: Publisher, count: int, *, lines: int = 50, run_id: str = RUN) -> None:
+def publish_frames(publisher: Publisher, count: int, *, first: int = 0, lines: int = 50) -> None:
     """Publish until everything is confirmed, like an agent does."""
     sink = BrokerFrameSink(publisher, timeout_s=5)
     waiting = [
-        encoded(metrics(lines, first=number * lines), first_seq=number * lines, run_id=run_id)
-        for number in range(count)
+        encoded(metrics(lines, first=number * lines), first_seq=number * lines)
+        for number in range(first, first + count)
     ]
     while waiting:
         try:
@@ -87,6 +93,15 @@ def publish_frames(publisher: Publisher, count: int, *, lines: int = 50, run_id:
             time.sleep(0.2)
             continue
         waiting = [frame for index, frame in enumerate(waiting) if index not in confirmed]
+
+
+def publish_until(publisher: Publisher, enough: threading.Event) -> int:
+    """Publish on and on; return how many frames there were when it was enough."""
+    frames = 0
+    while not enough.is_set():
+        publish_frames(publisher, 8, first=frames)
+        frames += 8
+    return frames
 
 
 def publish_seal(publisher: Publisher, seal: RunSealed) -> None:
@@ -111,6 +126,17 @@ def is_stored(database_url: str, lines: int, run_id: str = RUN) -> Callable[[], 
         return bool(timelines) and ((0, lines - 1),) == timelines[0].heard.ranges
 
     return look
+
+
+def stored_count(database_url: str) -> int:
+    engine = open_engine(database_url)
+    timelines = SqlEvents(engine).timelines(RUN)
+    engine.dispose()
+    return timelines[0].heard.count if timelines else 0
+
+
+def stores_more_than(database_url: str, count: int) -> bool:
+    return stored_count(database_url) > count
 
 
 def test_from_frames_to_manifest(postgres_url: str, rabbitmq_url: str, tmp_path: Path) -> None:
@@ -169,23 +195,25 @@ def test_killed_while_it_stores_it_loses_nothing_and_stores_nothing_twice(
     command = [sys.executable, "-m", "mosaic_telemetry"]
     process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
 
-    with publishing(rabbitmq_url) as publisher:
-        sender = threading.Thread(target=publish_frames, args=(publisher, 300))
-        sender.start()
-        for pause in (2.5, 2.0, 2.0):
-            time.sleep(pause)
+    with publishing(rabbitmq_url) as publisher, ThreadPoolExecutor(1) as pool:
+        enough = threading.Event()
+        sender = pool.submit(publish_until, publisher, enough)
+        for _ in range(3):
+            known = stored_count(postgres_url)
+            eventually(partial(stores_more_than, postgres_url, known), "more events are stored")
             process.send_signal(signal.SIGKILL)
             process.wait()
             process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
-        sender.join()
-        publish_seal(publisher, a_seal(300 * 50 - 1))
+        enough.set()
+        frames = sender.result()
+        publish_seal(publisher, a_seal(frames * 50 - 1))
         eventually((tmp_path / RUN / "manifest.json").exists, "the manifest is written")
     process.terminate()
     process.wait()
 
     manifest = json.loads((tmp_path / RUN / "manifest.json").read_text(encoding="utf-8"))
-    assert {"total": 15_000, "by_kind": {"metric": 15_000}, "missing": 0} == manifest["events"]
-    assert manifest["metrics"][0]["count"] == 15_000
+    assert {"total": frames * 50, "by_kind": {"metric": frames * 50}, "missing": 0} == manifest["events"]
+    assert manifest["metrics"][0]["count"] == frames * 50
     assert process.returncode == 0
 
 
@@ -202,6 +230,81 @@ def test_a_database_that_goes_away_is_waited_for(postgres_server: Server, rabbit
         postgres_server.start()
 
         eventually(is_stored(postgres_server.url, 1000), "every event is stored")
+
+
+def test_a_database_that_takes_no_writes_is_waited_for(postgres_url: str, rabbitmq_url: str, tmp_path: Path) -> None:
+    """As after a failover, while the standby is not yet promoted: the frames are good, and nothing is buried."""
+    metrics = CollectorRegistry()
+    with (
+        serving(settings(postgres_url, rabbitmq_url, tmp_path), metrics) as service,
+        publishing(rabbitmq_url) as publisher,
+    ):
+        _let_write(postgres_url, False)
+        publish_frames(publisher, 1)
+        tries = "mosaic_telemetry_ingest_seconds_count"
+        eventually(
+            lambda: (metrics.get_sample_value(tries) or 0) > QueueSpec.max_deliveries, "it was tried again and again"
+        )
+        _let_write(postgres_url, True)
+
+        eventually(is_stored(postgres_url, 50), "every event is stored")
+        assert check(service.probes()) == {}
+    assert [] == _dead_letters(rabbitmq_url, 1)
+
+
+def _let_write(database_url: str, allowed: bool) -> None:
+    """Change what new sessions may do, and end the old ones."""
+    with psycopg.connect(plain_postgres_url(database_url), autocommit=True) as connection:
+        connection.execute("SET default_transaction_read_only = off")
+        name = connection.info.dbname
+        connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {not allowed}".encode())
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()",
+            [name],
+        )
+
+
+def test_a_service_that_starts_before_its_database_waits_for_it(
+    postgres_server: Server, rabbitmq_url: str, tmp_path: Path
+) -> None:
+    health = f"127.0.0.1:{free_port()}"
+    command = [sys.executable, "-m", "mosaic_telemetry"]
+    values = {
+        "DATABASE_URL": postgres_server.url,
+        "BROKER_URL": rabbitmq_url,
+        "MANIFEST_ROOT": str(tmp_path),
+        "GRPC_ADDRESS": "127.0.0.1:0",
+        "HEALTH_ADDRESS": health,
+    }
+    named = {f"MOSAIC_TELEMETRY_{name}": value for name, value in values.items()}
+    part = Part("telemetry", command, named, folder=tmp_path, health=health)
+    postgres_server.kill()
+    part.start()
+    eventually(lambda: "waiting for a part that is away" in part.last_words(), "it says that it waits")
+    assert "database" in part.faults()["start"]
+
+    postgres_server.start()
+
+    part.wait_until_ready()
+    assert part.last_words().count("waiting for a part that is away") == 1
+    part.stop()
+    assert part.exit_status == 0
+
+
+def test_a_service_that_waits_for_its_database_can_be_stopped(tmp_path: Path) -> None:
+    health = f"127.0.0.1:{free_port()}"
+    nowhere = {
+        "MOSAIC_REGISTRY_DATABASE_URL": f"postgresql://nobody@127.0.0.1:{free_port()}/nothing",
+        "MOSAIC_REGISTRY_GRPC_ADDRESS": "127.0.0.1:0",
+        "MOSAIC_REGISTRY_HEALTH_ADDRESS": health,
+    }
+    part = Part("registry", [sys.executable, "-m", "mosaic_registry"], nowhere, folder=tmp_path, health=health)
+    part.start()
+    eventually(lambda: "waiting for a part that is away" in part.last_words(), "it says that it waits")
+
+    part.stop()
+
+    assert part.exit_status == 0
 
 
 def test_a_broker_that_goes_away_is_found_again(rabbitmq_server: Server, postgres_url: str, tmp_path: Path) -> None:

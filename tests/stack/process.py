@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -55,6 +56,15 @@ class Part:
         """Return what it tells Prometheus."""
         with urllib.request.urlopen(self._ready_url.replace("/readyz", "/metrics"), timeout=5) as answer:
             return str(answer.read(), "utf-8")
+
+    def faults(self) -> dict[str, str]:
+        """Return what it says it is not ready for, by part."""
+        try:
+            urllib.request.urlopen(self._ready_url, timeout=5).close()
+        except urllib.error.HTTPError as error:
+            with error:
+                return dict(json.load(error)["faults"])
+        return {}
 
     def start(self) -> None:
         """Start it; do not wait."""

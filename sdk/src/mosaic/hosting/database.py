@@ -11,7 +11,8 @@ import sqlalchemy
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import DataError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from mosaic.errors import BadInput, DatabaseUnavailable
 
@@ -36,22 +37,42 @@ def open_engine(url: str, *, pool_size: int = 5) -> Engine:
 def transaction(engine: Engine) -> Iterator[Connection]:
     """Run one transaction.
 
+    Only data that does not fit is the caller's fault. Whatever else a database refuses, it may grant later:
+    it may be a standby that takes no writes, out of connections, or not set up yet.
+
     Raises:
-        DatabaseUnavailable: the database went away; nothing of the transaction was kept.
+        DatabaseUnavailable: the database cannot be used now; nothing of the transaction was kept.
         BadInput: the database cannot keep one of the values; nothing of the transaction was kept.
 
     """
     try:
         with engine.begin() as connection:
             yield connection
-    except OperationalError as error:
-        raise DatabaseUnavailable(f"the database does not answer: {error.orig}") from error
     except DataError as error:
         raise BadInput("value", [f"the database cannot keep it: {error.orig}"]) from error
+    except IntegrityError:
+        raise
+    except DBAPIError as error:
+        raise DatabaseUnavailable(f"the database does not answer or refuses: {error.orig}") from error
+    except PoolExhausted as error:
+        raise DatabaseUnavailable(f"every connection to the database is in use: {error}") from error
 
 
 def migrate(engine: Engine, package: str) -> None:
-    """Bring the schema up to date with the migrations in *package*; several processes may call it at once."""
+    """Bring the schema up to date with the migrations in *package*; several processes may call it at once.
+
+    Raises:
+        DatabaseUnavailable: the schema is as it was, and *engine* holds no connection.
+
+    """
+    try:
+        _migrate(engine, package)
+    except DatabaseUnavailable:
+        engine.dispose()
+        raise
+
+
+def _migrate(engine: Engine, package: str) -> None:
     config = Config()
     with importlib.resources.as_file(importlib.resources.files(package)) as folder:
         config.set_main_option("script_location", str(folder))

@@ -6,18 +6,22 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from types import FrameType
 from typing import Protocol, TypeVar
 
 import structlog
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
-from mosaic.errors import MosaicError
+from mosaic.errors import MosaicError, Unavailable
 from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.hosting.health import HealthServer, Probe
 from mosaic.hosting.logs import configure_logs
 
 log = structlog.get_logger(__name__)
+
+#: So long between two tries to start while a part it needs is away.
+_RETRY_S = 1.0
 
 
 class Service(Protocol):
@@ -61,14 +65,19 @@ def run_service(
     build: Callable[[SettingsT, CollectorRegistry], Service],
     env: Mapping[str, str],
 ) -> None:
-    """Host one service until SIGTERM or SIGINT; exit with the error's own code if it cannot start."""
+    """Host one service until SIGTERM or SIGINT; exit with the error's own code if it cannot start.
+
+    A part that is away, such as its database, is waited for: the service lives meanwhile and is not ready.
+    """
     stopping = threading.Event()
     _stop_on_signals(stopping)
     try:
         settings = read(env)
         configure_logs(name, level=settings.log_level)
-        metrics = process_metrics()
-        service = build(settings, metrics)
+        built = _build_when_possible(build, settings, stopping)
+        if built is None:
+            return
+        service, metrics = built
         server = GrpcServer([service.registration()], settings.grpc_address)
         health = HealthServer(settings.health_address, service.probes(), metrics)
     except MosaicError as error:
@@ -88,6 +97,28 @@ def run_service(
     service.stop()
     calls_ended.wait()
     health.stop()
+
+
+def _build_when_possible(
+    build: Callable[[SettingsT, CollectorRegistry], Service], settings: SettingsT, stopping: threading.Event
+) -> tuple[Service, CollectorRegistry] | None:
+    """Return the service and its metrics once the parts it needs answer, None when it is stopped before."""
+    faults: dict[str, str] = {}
+    with ExitStack() as waiting:
+        while not stopping.is_set():
+            # What a try that failed has registered cannot be registered again.
+            metrics = process_metrics()
+            try:
+                return build(settings, metrics), metrics
+            except Unavailable as error:
+                if not faults:
+                    log.warning("waiting for a part that is away", reason=str(error))
+                    health = HealthServer(settings.health_address, {"start": lambda: faults["start"]}, metrics)
+                    health.start()
+                    waiting.callback(health.stop)
+                faults["start"] = str(error)
+            stopping.wait(_RETRY_S)
+    return None
 
 
 def process_metrics() -> CollectorRegistry:
