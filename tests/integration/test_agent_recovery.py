@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mosaic.agent.child import living_processes
+from mosaic.agent.child import Trace, living_processes, read_birth
+from mosaic.agent.ledger import AttemptHome
+from mosaic.agent.ports import Launch
+from mosaic.ids import RunId
 from tests.fakes.agent import Bench, eventually
 
 ROOT = Path(__file__).parents[2]
@@ -92,6 +97,45 @@ def test_a_new_agent_reports_the_attempt_with_its_last_checkpoint(wreck: Bench) 
     assert (report.failure_kind, report.exit_code) == ("lost_agent", None)
     assert "the agent restarted" in report.reason
     assert report.checkpoint == "checkpoints/7.npz"
+    assert wreck.scheduler.facts()[0] == "checkpoint", "what takes longer may come after the lease has run out"
+
+
+def test_a_number_that_means_somebody_else_by_now_harms_nobody(wreck: Bench) -> None:
+    """After a restart of the machine the child's number may be that of the user's own shell."""
+    stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True)
+    [noted] = (wreck.root / "home" / "attempts").glob("*/process.json")
+    birth = json.loads(noted.read_text())
+    mark = mark_of(wreck)
+    noted.write_text(json.dumps({**birth, "pid": stranger.pid}))
+
+    wreck.agent.start()
+
+    assert living_processes(mark) == []
+    assert stranger.poll() is None
+    stranger.communicate()
+
+
+def test_a_session_is_used_only_where_its_number_proves_something() -> None:
+    own = read_birth(os.getpid())
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+
+    assert own.session == own.pid
+    assert replace(own, start_ticks=own.start_ticks + 1).session is None
+    assert replace(own, boot_id="before the restart").session is None
+    assert replace(own, pid=gone.pid).session == gone.pid
+    assert replace(own, pid=gone.pid, boot_id="before the restart").session is None
+
+
+def test_a_note_of_an_older_agent_is_no_proof(tmp_path: Path) -> None:
+    home = AttemptHome(tmp_path)
+    home.save_entry(Launch(RunId("run-1"), 1, "drill"), "the-mark")
+    (tmp_path / "process.json").write_text('{"pid": 1}')
+
+    entry = home.entry()
+
+    assert entry is not None
+    assert Trace("the-mark", None) == entry.trace
 
 
 def test_every_line_that_was_read_is_shipped_once_and_the_stream_is_closed(wreck: Bench) -> None:

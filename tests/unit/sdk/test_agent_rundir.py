@@ -10,6 +10,7 @@ import pytest
 
 from mosaic.agent.artifacts import find_artifacts, kind_of
 from mosaic.agent.backlog import Backlog
+from mosaic.agent.child import Birth
 from mosaic.agent.ledger import Farewell, Ledger
 from mosaic.agent.ports import GpuShare, Launch, Report
 from mosaic.agent.rundir import RunDirectory, child_environment, prepare, screenless_drawing
@@ -126,12 +127,12 @@ def test_the_ledger_forgets_secrets_and_remembers_the_rest(tmp_path: Path) -> No
     home = Ledger(tmp_path).home("run-1", 1)
 
     home.save_entry(launch, "mark")
-    home.save_process(123)
+    home.save_process(Birth(123, "boot", 456))
     entry = home.entry()
 
     assert entry is not None
     assert a_launch(gpus=(GpuShare("GPU-1", 0.5),), control_token="token") == entry.launch
-    assert ("mark", 123) == (entry.mark, entry.session)
+    assert ("mark", Birth(123, "boot", 456)) == (entry.mark, entry.child)
     assert 0o600 == (home.path / "attempt.json").stat().st_mode & 0o777
 
 

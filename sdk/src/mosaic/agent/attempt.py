@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,7 @@ class Attempt:
 
     def start(self) -> None:
         """Start the child and listen to it. A start that fails ends the attempt with its reason."""
+        lost = self._forget_lost_checkpoint()
         try:
             self.home.save_entry(self.launch, self._mark)
             self._child = child = self._spawn()
@@ -134,11 +135,14 @@ class Attempt:
             self._end(judge(Evidence(exit_code=None, start_fault=str(error))), None, [])
             return
         self._listener.say("attempt_started", **self._introduction(child))
+        if lost:
+            self._listener.say("log", text=lost, level="warning", stream="agent")
         self._listener.listen(child.stdout, child.stderr, is_roomy=child.has_roomy_pipe)
         self._loop.add_reader(child.exit_descriptor, self._on_exit, child)
         self._started_at = self._loop.time()
         self._watch_limits()
-        self.home.save_process(child.pid)
+        # Without this note what is left of the child is found by its mark alone.
+        self._remember(lambda: self.home.save_process(child.birth))
         log.info("worker started", pid=child.pid, **self._names)
 
     def obey(self, directive: Directive) -> None:
@@ -178,6 +182,18 @@ class Attempt:
         command = Command(argv, environment, self._directory.path, self._mark)
         return spawn(command, self._around.death_wrapper)
 
+    def _forget_lost_checkpoint(self) -> str:
+        """Begin anew when the checkpoint is not here, which no retry would change; return what to say of it."""
+        wanted = self.launch.resume_from
+        if not wanted or self._directory.holds(wanted):
+            return ""
+        self.launch = replace(self.launch, resume_from="")
+        log.warning("attempt begins anew, its checkpoint is gone", checkpoint=wanted, **self._names)
+        return (
+            f"there is no checkpoint {wanted} in {self._directory.path}: this attempt begins anew. "
+            "Was it deleted, or do agents not share the directory of runs?"
+        )
+
     def _introduction(self, child: Child) -> dict[str, Any]:
         return {
             "attempt": self.launch.attempt,
@@ -200,10 +216,18 @@ class Attempt:
         path = landmark.payload.get("checkpoint_path") or landmark.payload.get("path")
         if isinstance(path, str):
             path = self._directory.relative(self.stream.mask(path))
-            self._checkpoint = Checkpoint(path, datetime.now(timezone.utc))
-            self.home.save_checkpoint(self._checkpoint)
+            self._checkpoint = checkpoint = Checkpoint(path, datetime.now(timezone.utc))
+            # Without this note a new agent does not know of it, and a later checkpoint may be written down again.
+            self._remember(lambda: self.home.save_checkpoint(checkpoint))
             wait_s = self._checkpoint_told_at + CHECKPOINT_REPORT_S - self._loop.time()
             self._timers.after("checkpoint", wait_s, self._tell_checkpoint)
+
+    def _remember(self, save: Callable[[], None]) -> None:
+        """Write down what helps a new agent; a full disk must not keep this one from its work."""
+        try:
+            save()
+        except OSError as error:
+            log.warning("attempt goes on unremembered", reason=str(error), **self._names)
 
     def _tell_checkpoint(self) -> None:
         self._checkpoint_told_at = self._loop.time()

@@ -25,6 +25,8 @@ MARK_VARIABLE = "MOSAIC_AGENT_MARK"
 _PIPE_BYTES = 1024 * 1024
 
 _PROC = "/proc"
+#: Its place in the stat of a process, behind the name.
+_START_TICKS = 19
 _STAT_BYTES = 1024
 _ENVIRON_BYTES = 1024 * 1024
 
@@ -48,6 +50,48 @@ def death_wrapper() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
+class Birth:
+    """Which process a number meant, and when: numbers are given again, after a restart of the machine above all."""
+
+    pid: int
+    #: Of the machine, new with every start of it.
+    boot_id: str
+    #: Clock ticks since then.
+    start_ticks: int
+
+    @property
+    def session(self) -> int | None:
+        """The session this process led, None when that number may mean somebody else's by now."""
+        try:
+            present = read_birth(self.pid)
+        except (FileNotFoundError, ProcessLookupError):
+            # While anybody is left in its session, the number of a dead leader is not given again.
+            return self.pid if self.boot_id == _boot_id() else None
+        return self.pid if present == self else None
+
+
+def read_birth(pid: int) -> Birth:
+    """Return when the process *pid* was born.
+
+    Raises:
+        OSError: there is none.
+
+    """
+    # The name in brackets may hold anything, brackets too: fields count from the last one.
+    fields = _read_proc(f"{_PROC}/{pid}/stat", _STAT_BYTES).rpartition(b")")[2].split()
+    return Birth(pid, _boot_id(), int(fields[_START_TICKS]))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """How the processes of a child are found again."""
+
+    mark: str
+    #: The session they began in; None when the mark must do.
+    session: int | None = None
+
+
+@dataclass(frozen=True)
 class Command:
     """What to start."""
 
@@ -64,6 +108,7 @@ class Child:
         assert process.stdout is not None
         assert process.stderr is not None
         self.pid = process.pid
+        self.birth = read_birth(process.pid)
         self.stdout = process.stdout.fileno()
         self.stderr = process.stderr.fileno()
         #: Whether stdout takes so much that the agent may let it fill for some milliseconds.
@@ -145,23 +190,27 @@ def living_processes(mark: str, *, session: int | None = None, newer_than: int =
     return [pid for pid in pids if pid >= newer_than and pid != own and _belongs(pid, mark.encode(), session)]
 
 
-def end_processes(mark: str, *, session: int | None = None, grace_s: float, poll_s: float = 0.02) -> int:
-    """End every process that carries *mark* or is in *session*: SIGTERM, *grace_s*, SIGKILL.
+def end_processes(traces: Sequence[Trace], *, grace_s: float, poll_s: float = 0.02) -> int:
+    """End every process that left one of *traces*, all at once: SIGTERM, *grace_s*, SIGKILL.
 
     Returns how many there were, and only when they are gone.
     """
-    doomed = living_processes(mark, session=session)
+    doomed = _living(traces)
     deadline = time.monotonic() + grace_s
     found = len(doomed)
     for pid in doomed:
         _signal(pid, signal.SIGTERM)
         _signal(pid, signal.SIGCONT)
-    while doomed := living_processes(mark, session=session):
+    while doomed := _living(traces):
         if time.monotonic() >= deadline:
             for pid in doomed:
                 _signal(pid, signal.SIGKILL)
         time.sleep(poll_s)
     return found
+
+
+def _living(traces: Sequence[Trace]) -> set[int]:
+    return {pid for trace in traces for pid in living_processes(trace.mark, session=trace.session)}
 
 
 def _belongs(pid: int, mark: bytes, session: int | None) -> bool:
@@ -185,6 +234,10 @@ def _read_proc(path: str, most: int) -> bytes:
         return os.read(descriptor, most)
     finally:
         os.close(descriptor)
+
+
+def _boot_id() -> str:
+    return _read_proc(f"{_PROC}/sys/kernel/random/boot_id", _STAT_BYTES).decode().strip()
 
 
 def _newest_pid() -> int:

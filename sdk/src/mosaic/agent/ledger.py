@@ -22,6 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from mosaic.agent.child import Birth, Trace
 from mosaic.agent.ports import GpuShare, Launch, Report
 from mosaic.ids import RunId
 
@@ -32,8 +33,13 @@ class Entry:
 
     launch: Launch
     mark: str
-    #: The session of the child, None when it was never started.
-    session: int | None = None
+    #: The child, None when it was never started or could not be written down.
+    child: Birth | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """How what is left of it is found."""
+        return Trace(self.mark, self.child.session if self.child else None)
 
 
 @dataclass(frozen=True)
@@ -72,17 +78,16 @@ class AttemptHome:
         self.path.mkdir(parents=True, exist_ok=True)
         _write(self.path / "attempt.json", {"launch": asdict(replace(launch, secrets={})), "mark": mark})
 
-    def save_process(self, pid: int) -> None:
+    def save_process(self, child: Birth) -> None:
         """Remember the child that was started."""
-        _write(self.path / "process.json", {"pid": pid})
+        _write(self.path / "process.json", asdict(child))
 
     def entry(self) -> Entry | None:
         """Return what was saved, None when it cannot be read: nothing was started then."""
         saved = _read(self.path / "attempt.json")
         if saved is None:
             return None
-        process = _read(self.path / "process.json") or {}
-        return Entry(_launch(saved["launch"]), saved["mark"], process.get("pid"))
+        return Entry(_launch(saved["launch"]), saved["mark"], _birth(_read(self.path / "process.json")))
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Remember the newest checkpoint."""
@@ -145,6 +150,11 @@ class Ledger:
         for path in sorted(self._root.iterdir()):
             if path.is_dir():
                 yield AttemptHome(path)
+
+
+def _birth(saved: Mapping[str, Any] | None) -> Birth | None:
+    # Older agents wrote down no more than a number, which proves nothing.
+    return Birth(**saved) if saved and "boot_id" in saved else None
 
 
 def _launch(saved: Mapping[str, Any]) -> Launch:

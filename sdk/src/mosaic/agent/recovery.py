@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import structlog
 
-from mosaic.agent.artifacts import find_artifacts
+from mosaic.agent.artifacts import HASHING_BUDGET_S, find_artifacts
 from mosaic.agent.attempt import Surroundings
 from mosaic.agent.child import end_processes
 from mosaic.agent.farewell import close_books, compose
 from mosaic.agent.ledger import AttemptHome, Entry, Farewell
 from mosaic.agent.nursery import Stores
 from mosaic.agent.outcome import Outcome
+from mosaic.agent.ports import Report
 from mosaic.agent.stream import Stream
 from mosaic.agent.translate import Mask
 from mosaic.lifecycle import AttemptFact, FailureKind
@@ -26,40 +30,62 @@ _RESTARTED = Outcome(AttemptFact.FAILED, FailureKind.LOST_AGENT, "the agent rest
 def recover(stores: Stores, surroundings: Surroundings) -> int:
     """End every process of earlier attempts, ship their lines to the end and report how they ended.
 
+    Leases run on meanwhile: the newest checkpoints are told first, since what takes longer may come too late.
     Returns how many attempts were found. When it returns, nothing of them is alive.
     """
-    found = 0
+    found = _entries(stores)
+    orphans = end_processes([entry.trace for _, entry in found], grace_s=ORPHAN_GRACE_S)
+    for home, entry in found:
+        _tell_checkpoint(home, entry, surroundings)
+    hashing_ends = time.monotonic() + HASHING_BUDGET_S
+    for home, entry in found:
+        _finish(home, entry, stores, surroundings, hashing_ends)
+    if found:
+        log.info("attempts recovered", attempts=len(found), orphans=orphans)
+    return len(found)
+
+
+def _entries(stores: Stores) -> list[tuple[AttemptHome, Entry]]:
+    found = []
     for home in stores.ledger.homes():
         entry = home.entry()
         if entry is None:
             home.remove()
-            continue
-        found += 1
-        orphans = end_processes(entry.mark, session=entry.session, grace_s=ORPHAN_GRACE_S)
-        log.info("attempt recovered", run_id=entry.launch.run_id, attempt=entry.launch.attempt, orphans=orphans)
-        _finish(home, entry, stores, surroundings)
+        else:
+            found.append((home, entry))
     return found
 
 
-def _finish(home: AttemptHome, entry: Entry, stores: Stores, surroundings: Surroundings) -> None:
+def _tell_checkpoint(home: AttemptHome, entry: Entry, surroundings: Surroundings) -> None:
+    checkpoint = home.checkpoint()
+    if checkpoint is not None and home.farewell() is None:
+        launch = entry.launch
+        told = Report(launch.run_id, launch.attempt, launch.control_token, "checkpoint")
+        surroundings.send(replace(told, checkpoint=checkpoint.path, checkpoint_at=checkpoint.saved_at))
+
+
+def _finish(home: AttemptHome, entry: Entry, stores: Stores, surroundings: Surroundings, hashing_ends: float) -> None:
     launch = entry.launch
     # Secrets are not in the ledger; the lines in the spool were masked when they were read.
     stream = stores.open_stream(home, launch.run_id, launch.attempt, Mask(()))
     is_acknowledged = home.is_acknowledged
     if not is_acknowledged:
-        farewell = home.farewell() or _compose(home, entry, stream, surroundings)
+        farewell = home.farewell() or _compose(home, entry, stream, surroundings, hashing_ends)
         close_books(home, stream, farewell)
         surroundings.send(farewell.report)
     stores.shipper.last(stream.spool)
 
 
-def _compose(home: AttemptHome, entry: Entry, stream: Stream, surroundings: Surroundings) -> Farewell:
+def _compose(
+    home: AttemptHome, entry: Entry, stream: Stream, surroundings: Surroundings, hashing_ends: float
+) -> Farewell:
+    folder = surroundings.runs_root / entry.launch.run_id
     return compose(
         entry.launch,
         stream,
         _RESTARTED,
         exit_code=None,
         checkpoint=home.checkpoint(),
-        artifacts=find_artifacts(surroundings.runs_root / entry.launch.run_id),
+        artifacts=find_artifacts(folder, budget_s=hashing_ends - time.monotonic()),
         whereabouts=surroundings.whereabouts(entry.launch),
     )

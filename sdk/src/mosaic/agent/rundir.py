@@ -40,6 +40,10 @@ class RunDirectory:
         """Where checkpoints go."""
         return self.path / "checkpoints"
 
+    def holds(self, path: str) -> bool:
+        """Tell whether *path*, relative to this directory or absolute, exists."""
+        return (self.path / path).exists()
+
     def relative(self, path: str) -> str:
         """Return *path* relative to this directory; a path outside stays as it is."""
         whole = self.path / path
