@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from mosaic.agent.child import living_processes
+from mosaic.agent.ledger import AttemptHome
 from mosaic.agent.listener import FLUSH_S
-from mosaic.agent.ports import Directive, GpuShare, Wish
+from mosaic.agent.ports import Directive, GpuShare, Launch, Wish
 from mosaic.ids import RunId
 from tests.fakes.agent import Bench, eventually, running
 
@@ -72,6 +74,9 @@ def test_a_run_is_executed_streamed_reported_and_forgotten(bench: Bench) -> None
 def test_the_worker_sees_its_config_its_directory_and_nothing_of_ours(bench: Bench) -> None:
     script(bench, "say('custom', config=json.load(open(sys.argv[2])), env=dict(os.environ), cwd=os.getcwd())")
 
+    checkpoint = bench.root / "runs" / "run-1" / "checkpoints" / "3.npz"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.touch()
     bench.run(
         config_json='{"lr": 0.1}',
         seed=7,
@@ -92,6 +97,33 @@ def test_the_worker_sees_its_config_its_directory_and_nothing_of_ours(bench: Ben
     assert seen["env"]["ASKED_FOR"] == "yes"
     assert run_dir + "/checkpoints/3.npz" == seen["env"]["MOSAIC_RESUME_FROM"]
     assert "TOKEN_OF_OURS" not in seen["env"]
+
+
+def test_a_checkpoint_that_is_gone_does_not_end_the_run(bench: Bench) -> None:
+    script(bench, "say('custom', resume='MOSAIC_RESUME_FROM' in os.environ)")
+
+    bench.run(resume_from="checkpoints/3.npz")
+    bench.scheduler.wait_for("succeeded")
+    last_event(bench)
+
+    started, told, custom, *_ = [json.loads(line) for line in bench.sink.stream()]
+    assert started["payload"]["resumed_from"] is None
+    assert ("log", "warning") == (told["event"], told["payload"]["level"])
+    assert "there is no checkpoint checkpoints/3.npz" in told["payload"]["text"]
+    assert custom["payload"] == {"resume": False}
+
+
+def test_a_full_disk_at_the_start_keeps_no_attempt_from_its_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(AttemptHome, "save_process", refuse)
+    monkeypatch.setattr(AttemptHome, "save_checkpoint", refuse)
+    script(bench, "say('checkpoint_saved', checkpoint_path='checkpoints/1.npz'); say('run_completed')")
+
+    bench.run()
+
+    assert "checkpoints/1.npz" == bench.scheduler.wait_for("succeeded").checkpoint
 
 
 def test_a_secret_reaches_the_worker_and_nobody_else(bench: Bench) -> None:
@@ -295,6 +327,17 @@ def test_a_second_ring_does_not_start_it_twice(bench: Bench) -> None:
     bench.scheduler.wait_for("succeeded")
 
     assert bench.scheduler.facts() == ["started", "succeeded"]
+
+
+def test_a_lost_ring_is_healed_by_the_next_renewal(bench: Bench) -> None:
+    script(bench, "say('run_started'); time.sleep(0.5)")
+    bench.run(lease_s=0.4)
+    bench.scheduler.wait_for("started")
+    bench.scheduler.offer(Launch(RunId("run-2"), 1, "script"))
+
+    bench.scheduler.wishes = [Wish(RunId("run-2"), 1, Directive.CONTINUE)]
+
+    bench.scheduler.wait_for("succeeded", "run-2")
 
 
 def test_checkpoints_are_reported_relative_to_the_run_directory(bench: Bench) -> None:

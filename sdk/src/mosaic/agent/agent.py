@@ -260,7 +260,13 @@ class Agent:
         return True
 
     def _renew(self, held: Sequence[Held]) -> Sequence[Wish]:
-        return self._with_session(lambda token: self._scheduler.renew(held, self._options.agent_id, token))
+        wishes = self._with_session(lambda token: self._scheduler.renew(held, self._options.agent_id, token))
+        known = {(one.run_id, one.attempt) for one in held}
+        for wish in wishes:
+            # It waits for our claim: its ring was lost.
+            if (wish.run_id, wish.attempt) not in known:
+                self.ring(wish.run_id, wish.attempt)
+        return wishes
 
     def _with_session(self, call: Callable[[str], AnswerT]) -> AnswerT:
         """Call with the session token; when it is not accepted, introduce ourselves again and repeat."""
