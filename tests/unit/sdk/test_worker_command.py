@@ -318,6 +318,23 @@ def test_heartbeats_say_how_long_the_runtime_was_quiet(launch: Any, monkeypatch:
     assert {"uptime_s", "quiet_s", "memory_mb"} == set(beats[0])
 
 
+def test_a_heartbeat_of_the_runtime_itself_ends_the_quiet(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Beating(Silent):
+        def run(self) -> dict[str, Any]:
+            emitter = TelemetryEmitter(self.config.run_id)
+            for step in range(10):
+                emitter.heartbeat({"step": step})
+                threading.Event().wait(0.02)
+            return {}
+
+    monkeypatch.setenv("MOSAIC_HEARTBEAT_S", "0.02")
+
+    outcome = launch(Beating)
+
+    beats = [line["payload"] for line in outcome.lines if line["event"] == "heartbeat"]
+    assert 0 in [beat["quiet_s"] for beat in beats if "quiet_s" in beat]
+
+
 def test_a_manifest_the_runtime_wrote_is_left_alone(launch: Any, run_dir: Path) -> None:
     class Writing(Silent):
         def run(self) -> dict[str, Any]:

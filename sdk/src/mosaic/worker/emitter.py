@@ -232,7 +232,8 @@ class TelemetryEmitter:
         else:
             self._writer.write(line)
         self._writer.seen.add((self._run_id, event))
-        if kind is LifecycleEventType.HEARTBEAT:
+        if kind is LifecycleEventType.HEARTBEAT and "quiet_s" in payload:
+            # The session's own thread says this, whether the runtime does anything or not.
             self._writer.accepted -= 1
         if constant and self._logger:
             self._log_constant(constant, payload, exc_info)

@@ -63,7 +63,7 @@ class LineWriter:
         self.seen: set[tuple[str, str]] = set()
         #: Called once, before the first line, unless that line is the start of the run itself.
         self.prologue: Prologue | None = None
-        #: Lines other than heartbeats accepted so far: what tells a busy worker from a stuck one.
+        #: Lines other than the session's own heartbeats accepted so far: what tells a busy worker from a stuck one.
         self.accepted = 0
         self._pending: list[str] = []
         self._pending_bytes = 0
