@@ -62,7 +62,7 @@ class Session:
 
     def execute(self, make_runtime: Callable[[], WorkerRuntime], checkpoint: Path | None) -> int:
         """Build the runtime, resume it from *checkpoint* if it can, run it, and return the exit code."""
-        with _Signals(self._note_signal) as signals:
+        with _Signals(self._note_signal, self._say_pause) as signals:
             try:
                 manifest_before = _fingerprint(self._manifest_path)
                 runtime = make_runtime()
@@ -100,6 +100,10 @@ class Session:
 
     def _note_signal(self, number: int) -> None:
         self._signal = number
+
+    def _say_pause(self, paused: bool) -> None:
+        # Whoever asked for it waits for this before resorting to SIGSTOP.
+        self.emitter.heartbeat({"paused": paused})
 
     def _resume(self, runtime: WorkerRuntime, checkpoint: Path | None) -> None:
         if checkpoint is None:
@@ -187,8 +191,9 @@ class _Signals:
     `Stopped`. Once the run is over they change nothing any more.
     """
 
-    def __init__(self, note: Callable[[int], None]) -> None:
+    def __init__(self, note: Callable[[int], None], say_pause: Callable[[bool], None]) -> None:
         self._note = note
+        self._say_pause = say_pause
         self._runtime: object = None
         self._was_asked = False
         self._is_over = False
@@ -231,7 +236,9 @@ class _Signals:
 
     def _pause(self, number: int, frame: FrameType | None) -> None:
         if isinstance(self._runtime, Pausable) and not self._is_over:
-            self._runtime.request_pause(number == signal.SIGTSTP)
+            paused = number == signal.SIGTSTP
+            self._runtime.request_pause(paused)
+            self._say_pause(paused)
 
 
 class _Heartbeat:
