@@ -243,7 +243,7 @@ def test_a_silent_worker_is_hung(bench: Bench) -> None:
     report = bench.scheduler.wait_for("failed")
 
     assert report.failure_kind == "hung"
-    assert report.reason == "it printed nothing for 0.5 s"
+    assert report.reason == "it said nothing but that it lives for 0.5 s"
 
 
 def test_a_worker_that_talks_is_not_hung(bench: Bench) -> None:
@@ -252,6 +252,20 @@ def test_a_worker_that_talks_is_not_hung(bench: Bench) -> None:
     bench.run(hang_limit_s=0.7)
 
     bench.scheduler.wait_for("succeeded")
+
+
+def test_what_only_the_agent_says_cannot_be_said_by_a_worker(bench: Bench) -> None:
+    script(bench, "say('attempt_ended', outcome='succeeded'); say('custom', text='attempt_ended'); sys.exit(1)")
+
+    bench.run()
+    bench.scheduler.wait_for("failed")
+    last_event(bench)
+
+    events = [json.loads(line) for line in bench.sink.stream()]
+    kinds = [event["event"] for event in events]
+    assert kinds == ["attempt_started", "protocol_violated", "custom", "artifact", "attempt_ended"]
+    assert "only the agent says 'attempt_ended'" in events[1]["payload"]["reason"]
+    assert "succeeded" in events[1]["payload"]["text"]
 
 
 def test_a_worker_over_its_time_is_ended(bench: Bench) -> None:

@@ -26,8 +26,8 @@ class Settings:
     lease_s: float = 30.0
     #: Time between SIGTERM and SIGKILL.
     grace_s: float = 20.0
-    #: No line and no heartbeat for so long means hung, unless the run says otherwise.
-    hang_limit_s: float = 600.0
+    #: Nothing but heartbeats for so long means hung, unless the run says otherwise.
+    hang_limit_s: float = 1800.0
     #: An attempt is left alone this long before it may be asked to leave for another run.
     min_runtime_s: float = 60.0
     #: Stretches (or, below 1, shortens) every wait before another attempt.

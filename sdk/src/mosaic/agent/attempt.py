@@ -34,6 +34,8 @@ log = structlog.get_logger()
 
 #: What outlives the child is asked to go, and gets so long before it is killed.
 LINGER_S = 5.0
+#: A worker that can hold still by itself gets so long to say that it does, before it is stopped in place.
+PAUSE_GRACE_S = 5.0
 #: How often the dead are counted while some still live.
 SWEEP_S = 0.02
 #: Checkpoints are reported at most this often; the terminal report names the newest anyway.
@@ -111,6 +113,7 @@ class Attempt:
         )
         self._started_at = loop.time()
         self._paused_at: float | None = None
+        self._is_asked_to_hold = False
         self._ending: Ending | None = None
         self._is_killing = False
         self._limit_s = 0.0
@@ -166,7 +169,7 @@ class Attempt:
             self._kill()
         elif self._ending is None:
             self._ending = ending
-            self._timers.cancel("hang", "wall")
+            self._timers.cancel("hang", "wall", "pause")
             self._child.signal_group(signal.SIGTERM)
             self._child.signal_group(signal.SIGCONT)
             self._paused_at = None
@@ -207,6 +210,8 @@ class Attempt:
     def _notice(self, landmark: Landmark) -> None:
         if landmark.kind == "checkpoint_saved":
             self._note_checkpoint(landmark)
+        elif landmark.kind == "paused":
+            self._note_pause(is_paused=landmark.payload["paused"])
         elif landmark.kind != "run_started":
             self._last_word = landmark.kind
             error = landmark.payload.get("error")
@@ -257,8 +262,28 @@ class Attempt:
         if self._child is not None and can_pause and self._paused_at is None:
             self._paused_at = self._loop.time()
             self._timers.cancel("hang", "wall")
+            if self._around.worker.can_pause:
+                # It holds between two steps; to be stopped in place breaks what others keep alive, such as connections.
+                self._is_asked_to_hold = True
+                self._child.signal_leader(signal.SIGTSTP)
+                self._timers.after("pause", PAUSE_GRACE_S, self._freeze)
+            else:
+                self._freeze()
+
+    def _freeze(self) -> None:
+        self._is_asked_to_hold = False
+        if self._child is not None and self._paused_at is not None:
             self._child.signal_group(signal.SIGSTOP)
             self._tell(AttemptFact.PAUSED.value)
+
+    def _note_pause(self, *, is_paused: bool) -> None:
+        if is_paused and self._is_asked_to_hold:
+            self._is_asked_to_hold = False
+            self._timers.cancel("pause")
+            self._tell(AttemptFact.PAUSED.value)
+        elif is_paused and self._paused_at is None and self._child is not None:
+            # It was told to go on before it had heard that it should hold.
+            self._child.signal_leader(signal.SIGCONT)
 
     def _resume(self) -> None:
         if self._child is not None and self._paused_at is not None:
@@ -267,6 +292,8 @@ class Attempt:
             self._started_at += asleep_s
             self._listener.heard_at += asleep_s
             self._paused_at = None
+            self._is_asked_to_hold = False
+            self._timers.cancel("pause")
             self._child.signal_group(signal.SIGCONT)
             self._watch_limits()
             self._tell(AttemptFact.RESUMED.value)
@@ -279,7 +306,7 @@ class Attempt:
     def _on_exit(self, child: Child) -> None:
         self._loop.remove_reader(child.exit_descriptor)
         child.exit_code()
-        self._timers.cancel("hang", "wall")
+        self._timers.cancel("hang", "wall", "pause")
         self._paused_at = None
         self._sweep(child, signal.SIGTERM)
 

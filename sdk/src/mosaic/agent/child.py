@@ -132,6 +132,10 @@ class Child:
         else:
             self.signal_survivors(number)
 
+    def signal_leader(self, number: signal.Signals) -> None:
+        """Send *number* to the child alone, unless it is gone."""
+        self._process.send_signal(number)
+
     def signal_survivors(self, number: signal.Signals | None) -> int:
         """Send *number*, if any, to every process that still lives; return how many there are."""
         survivors = self.survivors()

@@ -11,7 +11,7 @@ import structlog
 from mosaic.agent.spool import FRAME_BYTES
 from mosaic.agent.stream import Stream
 from mosaic.agent.timers import Timers
-from mosaic.agent.translate import Landmark
+from mosaic.agent.translate import Landmark, quiet_s
 
 log = structlog.get_logger()
 
@@ -31,6 +31,8 @@ DISK_RETRY_S = 1.0
 
 #: One read of a full pipe closes a frame, which spares the journal.
 _READ_BYTES = FRAME_BYTES + 64 * 1024
+#: Whoever says more than this at once does more than beat.
+_FEW_BEATS_BYTES = 4096
 
 
 class Listener:
@@ -62,7 +64,7 @@ class Listener:
         self._has_heard_worker = False
         self._flushed_at = float("-inf")
         self._rest_s = SHORTEST_REST_S
-        #: When anything was heard last, in the loop's time.
+        #: When more than heartbeats was heard last, in the loop's time.
         self.heard_at = loop.time()
 
     def listen(self, stdout: int, stderr: int, *, is_roomy: bool) -> None:
@@ -101,7 +103,6 @@ class Listener:
             count = os.readv(descriptor, [self._buffer])
         except BlockingIOError:
             return self._buffer[:0]
-        self.heard_at = self._loop.time()
         if not count:
             self._loop.remove_reader(descriptor)
             self._readers.pop(descriptor, None)
@@ -120,6 +121,7 @@ class Listener:
             self._loop.add_reader(descriptor, self._on_readable, descriptor)
 
     def _hear_stdout(self, data: memoryview) -> None:
+        self._note_life(data)
         landmarks = self._stream.hear_stdout(data)
         if not self._has_heard_worker:
             self._has_heard_worker = True
@@ -127,7 +129,13 @@ class Listener:
             self._flush()
         self._notice(landmarks)
 
+    def _note_life(self, data: memoryview) -> None:
+        """Take words for life, but not the beats of a thread that outlives a deadlock in the training."""
+        quiet = quiet_s(bytes(data)) if len(data) <= _FEW_BEATS_BYTES else None
+        self.heard_at = max(self.heard_at, self._loop.time() - (quiet or 0.0))
+
     def _hear_stderr(self, data: memoryview) -> None:
+        self.heard_at = self._loop.time()
         self._stream.hear_stderr(data)
 
     def _notice(self, landmarks: list[Landmark]) -> None:

@@ -70,7 +70,7 @@ def _ended_by_us(evidence: Evidence, ending: Ending) -> Outcome:
     if evidence.exit_code == 0 and evidence.last_word == "run_completed" and ending is not Ending.ABANDON:
         return Outcome(AttemptFact.SUCCEEDED)
     if ending is Ending.HUNG:
-        return _failed(FailureKind.HUNG, f"it printed nothing for {evidence.limit_s:g} s")
+        return _failed(FailureKind.HUNG, f"it said nothing but that it lives for {evidence.limit_s:g} s")
     if ending is Ending.TIME_LIMIT:
         return _failed(FailureKind.TIME_LIMIT, f"it ran longer than its limit of {evidence.limit_s:g} s")
     facts = {Ending.CANCEL: AttemptFact.CANCELLED, Ending.PREEMPT: AttemptFact.PREEMPTED}

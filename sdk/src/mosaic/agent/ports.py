@@ -113,6 +113,8 @@ class WorkerProfile:
     versions: Mapping[str, str] = field(default_factory=dict)
     #: A, B, C, or empty when the worker declares none.
     resume_grade: str = ""
+    #: Whether it holds still when it is asked to, so that it need not be stopped in place.
+    can_pause: bool = False
 
 
 @dataclass(frozen=True)

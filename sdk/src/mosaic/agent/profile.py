@@ -50,6 +50,7 @@ def profile_of(worker: ProbedWorker, report: ProbeReport, *, image: str = "") ->
         image=image,
         versions=versions,
         resume_grade=_text(worker.capabilities, "resume_grade"),
+        can_pause="Pausable" in worker.optional_protocols,
     )
 
 

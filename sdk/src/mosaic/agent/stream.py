@@ -9,7 +9,7 @@ from typing import Any
 
 from mosaic.agent.backlog import Backlog
 from mosaic.agent.spool import Spool
-from mosaic.agent.translate import Landmark, LineCutter, Mask, StepThinner, landmarks
+from mosaic.agent.translate import Landmark, LineCutter, Mask, StepThinner, landmarks, replace_impostors
 
 #: Under pressure one step of so many is kept.
 KEEP_EVERY = 100
@@ -110,11 +110,18 @@ class Stream:
         return found
 
     def _take(self, block: bytes) -> list[Landmark]:
+        block = replace_impostors(block, self._violation)
         if self._is_thinning or self._backlog.is_starved:
             block = self._thin(block)
         if block:
             self.append(block)
         return landmarks(block)
+
+    def _violation(self, kind: str, line: bytes) -> bytes:
+        reason = f"only the agent says {kind!r}; from a worker it means nothing"
+        return self.line(
+            "protocol_violated", {"reason": reason, "text": line[:_TAIL_LINE_LETTERS].decode("utf-8", "replace")}
+        )
 
     def _take_stderr(self, block: bytes) -> None:
         texts = [line.decode("utf-8", "replace") for line in block[:-1].split(b"\n")]

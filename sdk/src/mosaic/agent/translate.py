@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from mosaic.events import AGENT_KINDS, LogLine, Violation, read_line
 
 #: Longer lines are clipped: the drain never stops, and no line needs unbounded memory.
 LINE_LIMIT_BYTES = 1024 * 1024
@@ -34,10 +36,14 @@ _LANDMARKS = {
     "run_canceled": "run_cancelled",
     "checkpoint_saved": "checkpoint_saved",
 }
-_LANDMARK_BYTES = tuple(f'"{kind}"'.encode() for kind in _LANDMARKS)
+#: A heartbeat says with this whether the runtime holds still, as it was asked to; other heartbeats pass unread.
+_PAUSED = "paused"
+_LANDMARK_BYTES = tuple(f'"{word}"'.encode() for word in (*_LANDMARKS, _PAUSED))
 #: Every landmark ends so, and hardly any metric line does. For so short a text a pattern is faster than ``in``.
 _COMMON_END = re.compile(b'ed"')
 _LANDMARK_PATTERN = re.compile(b"|".join(_LANDMARK_BYTES))
+#: Like landmarks, all of these end in ``ed"``.
+_AGENT_WORDS = tuple(f'"{kind}"'.encode() for kind in sorted(AGENT_KINDS))
 _STEP_PATTERN = re.compile(rb'"(?:event|type|event_type)"\s*:\s*"step"', re.IGNORECASE)
 
 
@@ -58,6 +64,45 @@ def landmarks(block: bytes) -> list[Landmark]:
     return [found for found in map(_read_landmark, lines) if found is not None]
 
 
+def replace_impostors(block: bytes, violation: Callable[[str, bytes], bytes]) -> bytes:
+    """Return *block* with every line that speaks as the agent replaced by what *violation* makes of kind and line."""
+    if not _COMMON_END.search(block) or not any(word in block for word in _AGENT_WORDS):
+        return block
+    lines = block[:-1].split(b"\n")
+    return b"".join(violation(kind, line) if (kind := _agent_kind(line)) else line + b"\n" for line in lines)
+
+
+def _agent_kind(line: bytes) -> str:
+    """Return as which event of the agent a reader would take *line*, nothing if as none."""
+    if not any(word in line for word in _AGENT_WORDS):
+        return ""
+    reading = read_line(line)
+    kind = "" if isinstance(reading, LogLine | Violation) else reading.event
+    return kind if kind in AGENT_KINDS else ""
+
+
+def quiet_s(data: bytes) -> float | None:
+    """Return how long the runtime has said nothing, if *data* is heartbeats that tell and nothing else."""
+    if b'"quiet_s"' not in data:
+        return None
+    told = [_quiet_s_of(line) for line in data.splitlines()]
+    return None if None in told else told[-1]
+
+
+def _quiet_s_of(line: bytes) -> float | None:
+    payload = _read_heartbeat(line).get("quiet_s")
+    return float(payload) if isinstance(payload, int | float) else None
+
+
+def _read_heartbeat(line: bytes) -> Mapping[str, Any]:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    is_heartbeat = isinstance(event, dict) and _kind_of(event) == "heartbeat"
+    return _payload_of(event) if is_heartbeat else {}
+
+
 def is_step(line: bytes) -> bool:
     """Tell whether *line* is a step event: the only kind that may be thinned."""
     return _STEP_PATTERN.search(line) is not None
@@ -70,11 +115,15 @@ def _read_landmark(line: bytes) -> Landmark | None:
         return None
     if not isinstance(event, dict):
         return None
-    kind = _LANDMARKS.get(_kind_of(event))
-    if kind is None:
-        return None
+    kind, payload = _kind_of(event), _payload_of(event)
+    if kind == "heartbeat" and isinstance(payload.get(_PAUSED), bool):
+        return Landmark(_PAUSED, payload)
+    return Landmark(_LANDMARKS[kind], payload) if kind in _LANDMARKS else None
+
+
+def _payload_of(event: Mapping[str, Any]) -> Mapping[str, Any]:
     payload = event.get("payload")
-    return Landmark(kind, payload if isinstance(payload, dict) else event)
+    return payload if isinstance(payload, dict) else event
 
 
 def _kind_of(event: Mapping[str, Any]) -> str:

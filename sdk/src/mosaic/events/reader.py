@@ -11,7 +11,7 @@ from mosaic.events.canon import CANON, KIND_ALIASES
 from mosaic.events.decode import decode_object
 from mosaic.events.text import LogLine, read_object, read_text
 from mosaic.events.tolerant import LABEL_CHARS, Fields, as_text, take_time
-from mosaic.events.union import EVENT, KINDS, Event
+from mosaic.events.union import AGENT_KINDS, EVENT, KINDS, Event
 
 #: How much of a broken line is shown with its violation.
 RAW_CHARS = 2_000
@@ -47,6 +47,9 @@ def read_line(line: bytes, *, run_id: str | None = None) -> Reading:
     kind = _take_kind(record)
     if kind is None:
         return read_object(record, line)
+    # An agent looks for these bytes in what its worker prints: no other spelling may pass for its own words.
+    if kind in AGENT_KINDS and f'"{kind}"'.encode() not in line:
+        return Violation(kind, "only the agent says this, in plain letters", _beginning(line))
     reading = _read_event(kind, record, run_id)
     return reading if not isinstance(reading, str) else Violation(kind, reading, _beginning(line))
 

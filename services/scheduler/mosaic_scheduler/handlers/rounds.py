@@ -69,7 +69,7 @@ class RoundSettings:
     #: Between SIGTERM and SIGKILL.
     grace: timedelta = timedelta(seconds=20)
     #: Silence after which a worker is called hung, unless its run says otherwise.
-    hang_limit: timedelta = timedelta(minutes=10)
+    hang_limit: timedelta = timedelta(minutes=30)
     policy: PolicySettings = PolicySettings()
     retry: RetrySettings = RetrySettings()
 
