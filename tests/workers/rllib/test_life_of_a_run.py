@@ -95,12 +95,15 @@ def test_a_stop_leaves_a_checkpoint_within_its_grace_and_no_process(rllib: Insta
     assert saved["sha256"] == sha256(checkpoints_of(stopped)[0].read_bytes()).hexdigest()
 
 
-def test_a_stop_while_ray_starts_is_no_failure(rllib: InstalledWorker) -> None:
-    process = rllib.start("hasty", SMALL)
-    until(Path(tempfile.gettempdir(), f"mosaic-ray-{process.pid}").exists, what="Ray begins to start", seconds=120)
+@pytest.mark.parametrize("sign", ["", "session_*", "session_*/sockets/raylet"])
+def test_a_stop_while_ray_starts_is_no_failure(rllib: InstalledWorker, sign: str) -> None:
+    label = f"hasty-{sign.count('/')}{len(sign)}"
+    process = rllib.start(label, SMALL)
+    sought = f"mosaic-ray-{process.pid}/{sign}"
+    until(lambda: any(Path(tempfile.gettempdir()).glob(sought)), what="Ray begins to start", seconds=120)
 
     os.killpg(process.pid, signal.SIGTERM)
-    stopped = rllib.finish(process, "hasty")
+    stopped = rllib.finish(process, label)
 
     assert 143 == stopped.exit_code, stopped.stderr[-2000:]
     assert 1 == len(stopped.of("run_cancelled"))
@@ -114,7 +117,8 @@ def test_a_killed_run_takes_its_ray_with_it(rllib: InstalledWorker) -> None:
     os.kill(process.pid, signal.SIGKILL)
     killed = rllib.finish(process, "killed")
 
-    assert [] == processes_of(killed.run_dir)
+    # Two of Ray's helpers first try to tell a server that is gone; an agent would not wait for them.
+    assert [] == processes_of(killed.run_dir, within_s=90)
 
 
 def test_the_conformance_kit_has_nothing_against_it(rllib: InstalledWorker, tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import signal
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from mosaic_rllib.interruption import Wishes
+from mosaic_rllib.interruption import GivenUp, Wishes
 from mosaic_rllib.plan import Plan
 from mosaic_rllib.processes import processes_of
 
@@ -26,6 +26,8 @@ LAST_WORDS = "MOSAIC_RLLIB_LAST_WORDS"
 #: How long Ray may take to end by itself, and that when the run was asked to stop.
 _FAREWELL_S = 5.0
 _HASTY_FAREWELL_S = 0.5
+#: How often it is looked, while Ray starts, whether the run was asked to stop.
+_LOOK_S = 0.1
 
 
 def prepare_environment() -> None:
@@ -60,53 +62,75 @@ def ray_instance(plan: Plan, wishes: Wishes) -> Iterator[None]:
         GivenUp: while it was starting, somebody wished it to stop.
 
     """
-    import ray
-
     # Ray's sockets lie below its directory and their paths may not be long, so it cannot be the run's.
     directory = _own_directory()
     os.environ[LAST_WORDS] = str(directory / "last-words")
+    keeper = _Keeper(plan, directory)
+    keeper.start()
     try:
-        with wishes.nothing_to_lose(), _own_signals():
+        with wishes.excusing():
+            keeper.wait_for_ray(wishes)
+        yield
+    finally:
+        keeper.end(within_s=_HASTY_FAREWELL_S if wishes.stop else _FAREWELL_S)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+class _Keeper(threading.Thread):
+    """Starts Ray, stays while it runs, since its processes die with the thread that started them, and ends it.
+
+    Not the main thread: what a signal raises there in the midst of Ray's start can leave a lock held for ever.
+    """
+
+    def __init__(self, plan: Plan, directory: Path) -> None:
+        super().__init__(name="ray-keeper", daemon=True)
+        self._plan = plan
+        self._directory = directory
+        self._is_over = threading.Event()
+        self._has_started = threading.Event()
+        self._error: Exception | None = None
+
+    def run(self) -> None:
+        import ray
+
+        try:
             ray.init(
                 address="local",
-                num_cpus=plan.ray_cpus,
+                num_cpus=self._plan.ray_cpus,
                 include_dashboard=False,
                 log_to_driver=False,
                 configure_logging=False,
                 object_store_memory=_OBJECT_STORE_BYTES,
-                _temp_dir=str(directory),
+                _temp_dir=str(self._directory),
                 _node_ip_address="127.0.0.1",
             )
-        yield
-    finally:
-        _end(ray.shutdown, directory, within_s=_HASTY_FAREWELL_S if wishes.stop else _FAREWELL_S)
-        shutil.rmtree(directory, ignore_errors=True)
+        except Exception as error:
+            self._error = error
+        self._has_started.set()
+        self._is_over.wait()
+        ray.shutdown()
 
+    def wait_for_ray(self, wishes: Wishes) -> None:
+        """Return when Ray runs; raise what kept it from starting, or `GivenUp` at the wish to stop."""
+        ours = signal.getsignal(signal.SIGTERM)
+        has_started = False
+        while not has_started:
+            has_started = self._has_started.wait(_LOOK_S)
+            # Ray's native code takes the signal from whatever thread it is started, and would abort.
+            signal.signal(signal.SIGTERM, ours)
+            if wishes.stop:
+                raise GivenUp
+        if self._error is not None:
+            raise self._error
 
-@contextlib.contextmanager
-def _own_signals() -> Iterator[None]:
-    """Keep Ray from taking SIGTERM for itself: it would exit, and the run wants to leave a checkpoint first."""
-    ours = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    except SystemExit:
-        # What Ray makes of the signal while it starts.
-        signal.signal(signal.SIGTERM, ours)
-        signal.raise_signal(signal.SIGTERM)
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, ours)
-
-
-def _end(shutdown: Callable[[], None], directory: Path, *, within_s: float) -> None:
-    """Let Ray say goodbye, but not for long: it would wait for each of its processes in turn."""
-    processes = processes_of(directory)
-    farewell = threading.Thread(target=shutdown, name="ray-farewell", daemon=True)
-    farewell.start()
-    farewell.join(within_s)
-    for process in processes:
-        process.kill()
-    farewell.join(within_s)
+    def end(self, *, within_s: float) -> None:
+        """Let Ray say goodbye, but not for long: it would wait for each of its processes in turn."""
+        processes = processes_of(self._directory)
+        self._is_over.set()
+        self.join(within_s)
+        for process in {*processes, *processes_of(self._directory)}:
+            process.kill()
+        self.join(within_s)
 
 
 def _own_directory() -> Path:
