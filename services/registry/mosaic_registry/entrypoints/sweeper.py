@@ -7,7 +7,7 @@ import threading
 import structlog
 from prometheus_client import CollectorRegistry, Gauge
 
-from mosaic.errors import MosaicError
+from mosaic.errors import DatabaseUnavailable
 from mosaic_registry import handlers
 from mosaic_registry.bootstrap import Parts
 
@@ -24,7 +24,6 @@ class Sweeper:
         self._parts = parts
         self._patience_s = parts.heartbeat_timeout.total_seconds()
         self._period_s = min(1.0, self._patience_s / 4)
-        self._fault: str | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
         self._alive = Gauge("mosaic_registry_agents_alive", "Agents heard in time.", registry=metrics)
@@ -40,10 +39,13 @@ class Sweeper:
         self._thread.join(timeout=5)
 
     def fault(self) -> str | None:
-        """Return why the dead are not noticed, or None."""
-        if self._thread.ident is not None and not self._thread.is_alive():
-            return "the sweeper has ended; restart the registry"
-        return self._fault
+        """Return why the dead are never noticed again, or None.
+
+        A sweep that failed is no fault: a registry that is not ready is not reached, and the next sweep, which finds
+        nobody heard, would be wrong about all of them.
+        """
+        ended = self._thread.ident is not None and not self._thread.is_alive()
+        return "the sweeper has ended; restart the registry" if ended else None
 
     def sweep(self) -> None:
         """Do one round: deaths, then the long dead, then the gauges."""
@@ -63,15 +65,12 @@ class Sweeper:
         """Sweep, and return after how many seconds to do so again; whatever goes wrong, that is not the end."""
         try:
             self.sweep()
-        except MosaicError as error:
-            self._fault = str(error)
-            log.warning("cannot sweep; agents are given time to call again", reason=self._fault)
+        except DatabaseUnavailable as error:
+            log.warning("cannot sweep; agents are given time to call again", reason=str(error))
             return self._patience_s
-        except Exception as error:
-            self._fault = f"{type(error).__name__}: {error}"
+        except Exception:
             log.exception("cannot sweep; agents are given time to call again")
             return self._patience_s
-        self._fault = None
         return self._period_s
 
     def _run(self) -> None:
