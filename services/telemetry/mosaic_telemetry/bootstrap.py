@@ -46,5 +46,5 @@ def connect(settings: Settings, *, live_feed: LiveFeed | None = None, clock: Clo
         feed=live_feed or (RedisFeed(settings.redis_url) if settings.redis_url else InProcessFeed()),
         clock=clock,
         seal_patience=timedelta(seconds=settings.seal_patience_s),
-        topology=event_topology(settings.event_shards, max_shard_bytes=settings.max_shard_bytes),
+        topology=event_topology(settings.event_shards),
     )

@@ -22,8 +22,6 @@ class Settings:
     health_address: str = "0.0.0.0:8083"
     #: Queues over which events are spread; agents and the scheduler must say the same.
     event_shards: int = 4
-    #: A queue that holds so much refuses publishers; agents and the scheduler must say the same.
-    max_shard_bytes: int = 2**30
     #: Frames taken from a queue before they are stored.
     prefetch: int = 64
     #: How long a manifest waits for events that are on their way.
