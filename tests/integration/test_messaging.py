@@ -3,6 +3,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from queue import Queue
+from typing import Any
+from urllib.parse import urlsplit
 
 import pika
 import pytest
@@ -11,6 +14,8 @@ from mosaic.errors import BrokerUnavailable, DatabaseUnavailable
 from mosaic.messaging.consumer import DONE, Delivery, Handler, Settlement, Verdict, consume
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, event_queue, event_topology
+from tests.servers.fresh import fresh_vhost
+from tests.servers.handle import Server
 
 pytestmark = pytest.mark.integration
 
@@ -31,12 +36,12 @@ def publishing(url: str) -> Iterator[Publisher]:
 
 
 @contextmanager
-def consuming(url: str, handler: Handler) -> Iterator[None]:
+def consuming(url: str, handler: Handler, **more: Any) -> Iterator[None]:
     stop = threading.Event()
     thread = threading.Thread(
         target=consume,
         args=(url, TOPOLOGY, event_queue(TOPOLOGY, 0), handler),
-        kwargs={"prefetch": 8, "stop": stop},
+        kwargs={"prefetch": 8, "stop": stop, **more},
     )
     thread.start()
     try:
@@ -121,6 +126,24 @@ def test_a_full_queue_refuses_and_says_so(rabbitmq_url: str) -> None:
 
     assert [0] in answers
     assert [] in answers
+
+
+def test_a_queue_that_the_broker_does_not_hand_out_is_named_and_tried_again(rabbitmq_server: Server) -> None:
+    """As when most replicas of a quorum queue are away: whoever subscribes gets no answer."""
+    faults: Queue[str | None] = Queue()
+    with fresh_vhost(rabbitmq_server) as url, publishing(url) as publisher:
+        publisher.publish([a_message(b"kept")])
+        process = f"'{urlsplit(url).path[1:]}_{EVENTS}.0'"
+        rabbitmq_server.execute("rabbitmqctl", "eval", f"sys:suspend({process}).")
+        recorder = Recorder()
+
+        with consuming(url, recorder, patience_s=1.0, listener=faults.put):
+            fault = faults.get(timeout=15)
+            rabbitmq_server.execute("rabbitmqctl", "eval", f"sys:resume({process}).")
+            assert [b"kept"] == recorder.wait_for(1)
+
+    assert fault is not None
+    assert "does not hand out the queue mosaic.events.0" in fault
 
 
 def test_no_broker_is_one_kind_of_error() -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from types import TracebackType
 from typing import Any
 
 import pika
 from pika.adapters.blocking_connection import BlockingChannel
-from pika.exceptions import AMQPError
+from pika.exceptions import AMQPConnectionError, AMQPError
 
 from mosaic.errors import Unavailable
 from mosaic.messaging.connection import connection_parameters, declare, pauses
@@ -20,6 +22,9 @@ from mosaic.messaging.topology import QueueSpec, Topology
 
 #: How long the thread that speaks to the broker waits for news before it looks at the stop event.
 _LOOK_UP_S = 0.25
+
+#: A broker that takes longer to hand out a queue has lost it, or most of its replicas.
+_PATIENCE_S = 30.0
 
 
 class Verdict(Enum):
@@ -69,6 +74,7 @@ def consume(
     lanes: int = 1,
     name: str = "mosaic-consumer",
     listener: Listener = lambda fault: None,
+    patience_s: float = _PATIENCE_S,
 ) -> None:
     """Feed *source* to *handler* until *stop* is set; settle every message exactly once.
 
@@ -77,14 +83,15 @@ def consume(
     handler must not mind their order. What it wants later, or what met an `Unavailable`, is kept and
     handed over again after a pause; a message whose handling raises anything else is tried alone, up
     to ``source.max_deliveries`` times, and then dead-lettered. A lost connection is made again for
-    ever. What is unsettled at stop goes back to the queue.
+    ever, and so is one on which the broker does not hand out *source* within *patience_s*. What is
+    unsettled at stop goes back to the queue.
     """
     parameters = connection_parameters(url, name)
     retries = pauses()
     while not stop.is_set():
         session = _Session(topology, source, handler, prefetch, lanes)
         try:
-            session.open(parameters)
+            session.open(parameters, stop, patience_s)
             listener(None)
             retries = pauses()
             session.serve(stop)
@@ -113,15 +120,20 @@ class _Session:
         ]
         self._connection: pika.BlockingConnection | None = None
 
-    def open(self, parameters: pika.URLParameters) -> None:
+    def open(self, parameters: pika.URLParameters, stop: threading.Event, patience_s: float) -> None:
         self._connection = pika.BlockingConnection(parameters)
+        with _Patience(self._connection, self._source.name, stop, patience_s):
+            self._subscribe()
+        for lane in self._lanes:
+            lane.start()
+
+    def _subscribe(self) -> None:
+        assert self._connection is not None
         self._channel = self._connection.channel()
         declare(self._channel, self._topology)
         self._channel.confirm_delivery()
         self._channel.basic_qos(prefetch_count=self._prefetch)
         self._channel.basic_consume(self._source.name, self._received)
-        for lane in self._lanes:
-            lane.start()
 
     def serve(self, stop: threading.Event) -> None:
         assert self._connection is not None
@@ -197,6 +209,38 @@ class _Session:
         headers = {**delivery.headers, "reason": reason[:1000], "queue": self._source.name}
         properties = pika.BasicProperties(headers=headers, delivery_mode=2)
         self._channel.basic_publish(self._source.dead_exchange, delivery.routing_key, delivery.body, properties)
+
+
+class _Patience:
+    """Drops a connection on which the broker does not answer in time, or not before the stop.
+
+    The thread waits for the answer inside pika, without a deadline; only timers of the inner connection run there.
+    An orderly close would wait for the same answer.
+    """
+
+    def __init__(
+        self, connection: pika.BlockingConnection, queue_name: str, stop: threading.Event, patience_s: float
+    ) -> None:
+        self._inner: Any = connection._impl
+        self._queue_name = queue_name
+        self._stop = stop
+        self._deadline = time.monotonic() + patience_s
+        self._timer: Any = None
+
+    def __enter__(self) -> None:
+        self._look()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inner.ioloop.remove_timeout(self._timer)
+
+    def _look(self) -> None:
+        if not self._stop.is_set() and time.monotonic() < self._deadline:
+            self._timer = self._inner.ioloop.call_later(_LOOK_UP_S, self._look)
+            return
+        why = f"the broker does not hand out the queue {self._queue_name}; the runbook says how to bring it back"
+        self._inner._terminate_stream(AMQPConnectionError(why))
 
 
 class _Desk:
