@@ -258,6 +258,16 @@ def test_the_returns_of_a_run_in_short(store: EventStore) -> None:
     assert summary.recent_mean == pytest.approx((sum(range(100, 150)) + sum(range(50))) / 100)
 
 
+def test_an_episode_that_a_later_attempt_played_again_counts_once(store: EventStore) -> None:
+    put(store, packed([episode(number, 100.0 + number, step=number * 10.0) for number in range(5)]))
+    again = [episode(number, 1.0 + number, step=number * 10.0) for number in range(3, 8)]
+    put(store, packed([*again, line("episode", total_reward=0.5)], attempt=2))
+
+    summary = store.episode_summary(RUN)
+
+    assert (9, 0.5, 102.0, 20.0) == (summary.count, summary.last_return, summary.best_return, summary.best_step)
+
+
 def test_rare_events_are_kept_as_facts_with_their_stamp(store: EventStore) -> None:
     lines = [
         *metrics(3),

@@ -163,7 +163,7 @@ class EventStore(Protocol):
         """Return how many episodes there are."""
 
     def episode_summary(self, run_id: str) -> EpisodeSummary:
-        """Return the returns of a run in short."""
+        """Return the returns of a run in short; where a later attempt repeated steps, the later one counts."""
 
     def facts(self, run_id: str) -> list[Fact]:
         """Return the facts of a run, in order."""

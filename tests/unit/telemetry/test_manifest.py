@@ -23,9 +23,9 @@ def a_fact(kind: str, /, *, attempt: int = 1, seq: int = 0, **payload: Any) -> F
     return Fact(StreamId(RUN, attempt), seq, 0.0, kind, payload)
 
 
-def a_series(name: str, *values: float, attempt: int = 1) -> Series:
+def a_series(name: str, *values: float, attempt: int = 1, first_step: int = 0) -> Series:
     series = Series(StreamId(RUN, attempt), SeriesKey(name))
-    return series.extend([float(step) for step in range(len(values))], values)[0]
+    return series.extend([float(first_step + place) for place in range(len(values))], values)[0]
 
 
 def a_record(seal: RunSealed | None = None, *timelines: Timeline, facts: tuple[Fact, ...] = ()) -> Record:
@@ -88,6 +88,36 @@ def test_a_series_that_was_repeated_counts_as_the_newest_attempt_has_it() -> Non
     (metric,) = build_manifest(replace(a_record(), series=series))["metrics"]
 
     assert metric["final"]["value"] == 7.0
+
+
+def test_the_best_of_an_earlier_attempt_counts_where_it_was_not_repeated() -> None:
+    series = (
+        a_series("return", 1.0, 8.0, 7.0, attempt=1),
+        a_series("return", 3.0, 99.0, attempt=2, first_step=2),
+        a_series("return", 5.0, 6.0, attempt=3, first_step=3),
+    )
+
+    (metric,) = build_manifest(replace(a_record(), series=series))["metrics"]
+
+    assert {"value": 8.0, "step": 1.0} == metric["best"], "99 was reached in a step that was taken again"
+    assert {"value": 1.0, "step": 0.0} == metric["lowest"]
+    assert {"value": 6.0, "step": 4.0} == metric["final"]
+
+
+def test_the_machine_is_told_as_the_agent_of_each_attempt_saw_it() -> None:
+    old, new = ({"hostname": name, "cpus": 8, "memory_mb": 1, "gpu_models": ["H100"]} for name in ("old", "new"))
+    digest = "sha256:" + 64 * "a"
+    facts = (
+        a_fact("attempt_started", machine=old, versions={"image": f"registry/agent@{digest}"}, resumed_from=None),
+        a_fact("attempt_started", attempt=2, machine=new),
+    )
+
+    manifest = build_manifest(a_record(a_seal(9, 4), facts=facts))
+
+    assert [old, new] == [attempt["machine"] for attempt in manifest["attempts"]]
+    assert ("new", ["H100"], digest) == tuple(
+        manifest["machine"][key] for key in ("hostname", "gpu_models", "image_digest")
+    )
 
 
 def test_artifacts_are_listed_once_as_last_described() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from array import array
 from bisect import bisect_left, bisect_right
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Select, func, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, Engine, Select, false, func, not_, or_, select, text, update
 
 from mosaic.errors import DatabaseUnavailable
 from mosaic.events.sealed import RunSealed
@@ -128,21 +129,36 @@ class SqlEvents:
         return sum(timeline.counts.get("episode", 0) for timeline in wanted)
 
     def episode_summary(self, run_id: str) -> EpisodeSummary:
-        """Return the returns of a run in short."""
-        recent = self.episodes(run_id, Position(0, -1), last=_RECENT_EPISODES)
+        """Return the returns of a run in short; where a later attempt repeated steps, the later one counts."""
+        c = tables.episodes.c
+        counts = (c.run_id == run_id) & self._not_repeated(run_id)
+        newest = select(tables.episodes).where(counts).order_by(c.attempt.desc(), c.seq.desc())
+        recent = [rows.episode_of(row) for row in reversed(self._read(newest.limit(_RECENT_EPISODES)))]
         if not recent:
             return EpisodeSummary()
-        c = tables.episodes.c
-        ranked = select(c.episode_return, c.step).where(c.run_id == run_id, c.episode_return.is_not(None))
+        ranked = select(c.episode_return, c.step).where(counts, c.episode_return.is_not(None))
         best = self._read(ranked.order_by(c.episode_return.desc(), c.attempt, c.seq).limit(1))
+        ((count,),) = self._read(select(func.count()).select_from(tables.episodes).where(counts))
         returns = [episode.episode_return for episode in recent]
         return EpisodeSummary(
-            count=self.episode_count(run_id),
+            count=count,
             last_return=returns[-1],
             recent_mean=sum(returns) / len(returns),
             best_return=best[0].episode_return if best else None,
             best_step=best[0].step if best else None,
         )
+
+    def _not_repeated(self, run_id: str) -> ColumnElement[bool]:
+        """Return the condition that no later attempt went over an episode's steps again."""
+        c = tables.episodes.c
+        firsts = select(c.attempt, func.min(c.step)).where(c.run_id == run_id).group_by(c.attempt)
+        repeated: list[ColumnElement[bool]] = []
+        before = math.inf
+        for attempt, first in sorted(self._read(firsts), reverse=True):
+            if before < math.inf:
+                repeated.append((c.attempt == attempt) & func.coalesce(c.step >= before, false()))
+            before = before if first is None else min(before, first)
+        return not_(or_(false(), *repeated))
 
     def facts(self, run_id: str) -> list[Fact]:
         """Return the facts of a run, in order."""

@@ -7,14 +7,14 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from mosaic.events.sealed import RunSealed, SealedAttempt
 from mosaic_telemetry.domain.analytics import analytics_document
 from mosaic_telemetry.domain.facts import EpisodeSummary, Fact
-from mosaic_telemetry.domain.series import Extreme, Series
+from mosaic_telemetry.domain.series import Extreme, Series, SeriesKey
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
 
 SCHEMA = "mosaic.manifest/1"
@@ -116,7 +116,9 @@ def _attempt(record: Record, attempt: SealedAttempt) -> dict[str, Any]:
         "gpu_ids": list(attempt.gpu_ids),
         "started_at": _moment(attempt.started_at),
         "ended_at": _moment(attempt.ended_at),
-        "resumed_from": attempt.resumed_from,
+        # The agent knows whether the checkpoint was there.
+        "resumed_from": _started(facts, attempt.attempt).get("resumed_from", attempt.resumed_from),
+        "machine": _hardware(facts, attempt.attempt),
         "versions": attempt.versions or _versions_in(facts),
         "last_seq": attempt.last_seq,
         "events": timeline.heard.count,
@@ -165,17 +167,42 @@ def _machine(record: Record) -> dict[str, Any]:
     versions = _versions(record)
     last = record.seal.attempts[-1] if record.seal.attempts else None
     machine: dict[str, Any] = {key: versions[key] for key in _MACHINE_KEYS if key in versions}
+    image, _, digest = str(versions.get("image", "")).partition("@")
+    if image and digest:
+        machine["image_digest"] = digest
     machine["node"] = last.node_id if last else ""
     machine["gpus"] = list(last.gpu_ids) if last else []
-    return machine
+    return machine | (_hardware(record.facts, last.attempt) if last else {})
+
+
+def _hardware(facts: Iterable[Fact], attempt: int) -> dict[str, Any]:
+    """Return what the agent said of its machine: host name, CPUs, memory, models of the GPUs."""
+    told = _started(facts, attempt).get("machine")
+    return dict(told) if isinstance(told, Mapping) else {}
+
+
+def _started(facts: Iterable[Fact], attempt: int) -> Mapping[str, Any]:
+    starts = (fact for fact in facts if fact.kind == "attempt_started" and fact.stream.attempt == attempt)
+    return next((fact.payload for fact in starts), {})
 
 
 def _curves_that_count(series: Sequence[Series]) -> list[Series]:
-    """Return of each series the one of its newest attempt, by name."""
-    newest: dict[tuple[str, str], Series] = {}
-    for one in sorted(series, key=lambda one: one.stream.attempt):
-        newest[one.key] = one
-    return [newest[key] for key in sorted(newest)]
+    """Return each series as its newest attempt has it, with the extremes of earlier ones that were not repeated."""
+    whole: dict[SeriesKey, Series] = {}
+    for one in sorted(series, key=lambda one: one.stream.attempt, reverse=True):
+        whole[one.key] = _continued(whole[one.key], one) if one.key in whole else one
+    return [whole[key] for key in sorted(whole)]
+
+
+def _continued(later: Series, earlier: Series) -> Series:
+    extremes = (earlier.lowest, earlier.highest)
+    low, high = (extreme if extreme and extreme.step < later.first_step else None for extreme in extremes)
+    return replace(
+        later,
+        first_step=min(later.first_step, earlier.first_step),
+        lowest=min((one for one in (later.lowest, low) if one), key=lambda one: one.value, default=None),
+        highest=max((one for one in (later.highest, high) if one), key=lambda one: one.value, default=None),
+    )
 
 
 def _metric(series: Series) -> dict[str, Any]:
