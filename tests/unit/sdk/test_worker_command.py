@@ -301,11 +301,14 @@ def test_a_runtime_that_cannot_resume_starts_anew(launch: Any, run_dir: Path, mo
 
 def test_heartbeats_say_how_long_the_runtime_was_quiet(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Waiting(Silent):
+        def __init__(self, config: Config, emitter: TelemetryEmitter) -> None:
+            super().__init__(config)
+            self.beats = threading.Semaphore(0)
+            beat = emitter.heartbeat
+            emitter.heartbeat = lambda payload: (beat(payload), self.beats.release())  # type: ignore[method-assign, assignment]
+
         def run(self) -> dict[str, Any]:
-            beaten = threading.Event()
-            watcher = threading.Timer(0.12, beaten.set)
-            watcher.start()
-            beaten.wait()
+            assert all(self.beats.acquire(timeout=30) for _ in range(2))
             return {}
 
     monkeypatch.setenv("MOSAIC_HEARTBEAT_S", "0.02")
@@ -357,6 +360,52 @@ def test_a_manifest_of_an_earlier_attempt_is_replaced(launch: Any, run_dir: Path
     artifacts = WorkerAnalyticsManifest.load(run_dir / "analytics.json").to_dict()["artifacts"]
     assert ["1.pt"] == artifacts["checkpoints"]["files"]
     assert "tensorboard" == artifacts["tensorboard"]["log_dir"]
+
+
+def test_a_manifest_that_cannot_be_written_does_not_undo_the_training(
+    launch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A name so long that even looking whether it is there fails.
+    monkeypatch.setenv("MOSAIC_RUN_DIR", "x" * 300)
+
+    outcome = launch(Silent)
+
+    assert (0, ["run_started", "run_completed"]) == (outcome.code, outcome.events)
+
+
+def test_a_config_that_cannot_tell_itself_is_told_for_it(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Mute(Config):
+        def to_dict(self) -> dict[str, Any]:
+            raise RuntimeError("not now")
+
+    (run_dir / "config.json").write_text('{"run_id": "R1", "seed": 3}')
+
+    code = run_worker(Mute, Silent, ["--config", str(run_dir / "config.json")])
+
+    outcome = Outcome(code, *capsys.readouterr())
+    assert (0, ["run_started", "run_completed"]) == (outcome.code, outcome.events)
+    assert 3 == outcome.payload("run_started")["config"]["seed"]
+
+
+def test_a_config_class_without_a_seed_is_refused_by_name(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    @dataclass
+    class Seedless:
+        run_id: str
+
+        def to_dict(self) -> dict[str, Any]:
+            return asdict(self)
+
+        @classmethod
+        def from_dict(cls, data: dict[str, Any]) -> Seedless:
+            return cls(data["run_id"])
+
+    (run_dir / "config.json").write_text('{"run_id": "R1"}')
+
+    code = run_worker(Seedless, Silent, ["--config", str(run_dir / "config.json")])
+
+    told = capsys.readouterr()
+    assert (2, "") == (code, told.out)
+    assert "config class Seedless: has no 'seed'; add it\n" in told.err
 
 
 @pytest.mark.parametrize(

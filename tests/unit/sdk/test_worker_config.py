@@ -173,3 +173,10 @@ def test_where_reading_stopped_is_kept(tmp_path: Path) -> None:
         load_worker_config_from_file(path, Config)
 
     assert (2, 7) == (caught.value.lineno, caught.value.colno)
+
+
+def test_a_number_python_will_not_read_is_bad_input(tmp_path: Path) -> None:
+    path = a_file(tmp_path, f'{{"run_id": "r", "total_steps": 1{"0" * 5000}}}')
+
+    with pytest.raises(BadInput, match="cannot be read: Exceeds the limit"):
+        load_worker_config_from_file(path, Config)

@@ -6,6 +6,7 @@ import logging
 import math
 import sys
 import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from enum import Enum
@@ -29,6 +30,7 @@ LIFECYCLE_METHODS = (
     "checkpoint_saved",
     "checkpoint_loaded",
 )
+A_CONSTANT = LogConstant("LOG1", logging.INFO, "said", "Worker", "Test")
 
 
 def emitted(sink: io.StringIO) -> list[dict[str, Any]]:
@@ -127,6 +129,22 @@ class Unprintable:
         raise RuntimeError("no")
 
 
+class Unreadable(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        raise OSError("the file behind it has gone")
+
+    def __iter__(self) -> Iterator[str]:
+        raise OSError("the file behind it has gone")
+
+    def __len__(self) -> int:
+        return 1
+
+
+class UnreadableDict(dict[str, Any]):
+    def items(self) -> Any:
+        raise OSError("the file behind it has gone")
+
+
 @pytest.mark.parametrize(
     ("given_value", "written"),
     [
@@ -153,6 +171,8 @@ class Unprintable:
         ("\ud800 lone", "\ufffd lone"),
         ("😀", "😀"),
         (Unprintable(), "<unprintable Unprintable>"),
+        (Unreadable(), "<unprintable Unreadable>"),
+        (UnreadableDict(a=1), "<unprintable UnreadableDict>"),
         (int, "builtins.int"),
     ],
 )
@@ -169,6 +189,37 @@ def test_a_payload_that_holds_itself_is_cut_off() -> None:
 
 def test_an_integer_python_would_not_print_is_written_in_hexadecimal() -> None:
     assert payload_of(10**5000).startswith("0x")
+
+
+@pytest.mark.parametrize(
+    "emit",
+    [
+        lambda emitter: emitter.metric("loss", 10**5000, 1),
+        lambda emitter: emitter.metric("loss", 1.0, 10**5000),
+        lambda emitter: emitter.metric(["loss"], 1.0, 1),
+        lambda emitter: emitter.metric(Unprintable(), 1.0, 1),
+        lambda emitter: emitter.artifact("a\0b", "model"),
+        lambda emitter: emitter.artifact(None, "model"),
+        lambda emitter: emitter.run_started(Unreadable(), constant=A_CONSTANT),
+        lambda emitter: emitter.heartbeat(["not", "a", "dict"], constant=A_CONSTANT),
+    ],
+    ids=[
+        "a value of 5000 digits",
+        "a step of 5000 digits",
+        "a list for a name",
+        "a name that fails",
+        "a NUL in a path",
+        "no path",
+        "a payload that fails, with a log code",
+        "a payload that is a list, with a log code",
+    ],
+)
+def test_nothing_that_is_given_to_an_emitter_kills_the_worker(emit: Any) -> None:
+    sink = io.StringIO()
+
+    emit(TelemetryEmitter("R1", sink=sink, logger=logging.getLogger("test")))
+
+    assert "R1" == json.loads(sink.getvalue())["run_id"]
 
 
 JSON_VALUES = st.recursive(

@@ -225,3 +225,22 @@ def test_validating_never_raises(schema: Any, data: Any) -> None:
 
 def test_a_schema_that_refers_to_itself_ends() -> None:
     assert [] == validate_config({"$ref": "#"}, 1)
+
+
+def test_a_default_of_none_makes_null_a_value_of_the_field() -> None:
+    @dataclass
+    class Loose:
+        run_id: str
+        seed: int = None  # type: ignore[assignment]
+        policy: str = field(default=None, metadata={"choices": ["mlp", "cnn"]})  # type: ignore[arg-type]
+        device: Device = None  # type: ignore[assignment]
+        either: Union[Device, int] = None  # type: ignore[assignment]  # noqa: UP007
+        network: Network = None  # type: ignore[assignment]
+        names: list[str] = None  # type: ignore[assignment]
+        text: Optional[str] = None  # noqa: UP045
+
+    schema = config_schema(Loose)
+
+    fields = ("seed", "policy", "device", "either", "network", "names", "text")
+    assert [] == validate_config(schema, {"run_id": "R1", **dict.fromkeys(fields)})
+    assert 7 == len(validate_config(schema, {"run_id": "R1", **dict.fromkeys(fields, 0.5)}))

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mosaic.errors import BadInput
-from mosaic.worker.config import ConfigInvalid, load_strictly
+from mosaic.worker.config import ConfigClassInvalid, ConfigInvalid, load_strictly
 from mosaic.worker.emitter import TelemetryEmitter
 from mosaic.worker.plain import plain, to_json
 from mosaic.worker.session import EXIT_BAD_INPUT, EXIT_OK, Session
@@ -102,7 +102,7 @@ def run_worker(
     options = parser.parse_args(argv)
     WorkerCLI.setup_logging(options.verbose)
     try:
-        config = load_strictly(options.config, config_class, _overrides(options, config_class))
+        config = _checked(load_strictly(options.config, config_class, _overrides(options, config_class)))
         heartbeat_s, checkpoint = _heartbeat_s(os.environ), _checkpoint(os.environ)
     except BadInput as error:
         sys.stderr.write(f"{parser.prog}: {error}\n")
@@ -139,6 +139,15 @@ def _package_of(runtime_class: Callable[..., Any]) -> str:
 def _overrides(options: argparse.Namespace, config_class: type[Any]) -> Mapping[str, Any]:
     known = getattr(config_class, "__dataclass_fields__", {})
     return {"worker_id": options.worker_id} if options.worker_id and "worker_id" in known else {}
+
+
+def _checked(config: Any) -> Any:
+    """Return *config*, or raise `ConfigClassInvalid` when its class lacks what every run needs of it."""
+    missing = [name for name in ("run_id", "seed", "to_dict", "from_dict") if not hasattr(config, name)]
+    if missing:
+        kind = type(config).__name__
+        raise ConfigClassInvalid(f"config class {kind}", [f"has no {name!r}; add it" for name in missing])
+    return config
 
 
 def _heartbeat_s(environment: Mapping[str, str]) -> float:

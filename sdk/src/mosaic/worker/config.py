@@ -145,6 +145,9 @@ def _read_json(path: Path) -> Any:
         raise ConfigInvalid(str(path), [f"is not UTF-8 text: {error.reason} at byte {error.start}"]) from error
     except RecursionError as error:
         raise ConfigInvalid(str(path), ["is nested too deeply"]) from error
+    except ValueError as error:
+        # An integer of thousands of digits, or a path that no file can have.
+        raise ConfigInvalid(str(path), [f"cannot be read: {error}"]) from error
 
 
 def _build(data: dict[str, Any], config_class: type[ConfigT], source: str, faults: list[str] | tuple[()]) -> ConfigT:

@@ -4,7 +4,7 @@ Lines have exactly four top-level keys, sorted, and are ASCII::
 
     {"event":"run_started","payload":{"a":[1,2],"b":1},"run_id":"R1","timestamp":1794794175.0477881}
 
-Life cycle, episode, log and artifact lines are written and flushed at once. Metric and step lines
+Life cycle, log and artifact lines are written and flushed at once. Metric, episode and step lines
 wait for the next ones, a second at most, so that many share one write (see `mosaic.worker.lines`);
 their order is kept. No payload raises: see `mosaic.worker.plain` for what becomes of values JSON
 does not know.
@@ -132,13 +132,19 @@ class TelemetryEmitter:
             and (kind is float or kind is int)
             and value - value == 0
         ):
-            head = self._metric_heads.get(name) or self._metric_head(name)
             stamped_at, ending = self._ending
             now = time()
             if not 0 <= now - stamped_at < METRIC_CLOCK_S:
                 ending = f"{self._tail}{now!r}}}\n"
                 self._ending = (now, ending)
-            self._writer.put(f'{head}{step},"value":{value!r}{ending}')
+            try:
+                head = self._metric_heads.get(name) or self._metric_head(name)
+                line = f'{head}{step},"value":{value!r}{ending}'
+            except (TypeError, ValueError):
+                # A name that cannot be looked up, or an int of more digits than Python prints.
+                self._uncommon_metric(name, value, step, unit, agent)
+            else:
+                self._writer.put(line)
         else:
             self._uncommon_metric(name, value, step, unit, agent)
 
@@ -210,12 +216,12 @@ class TelemetryEmitter:
         Its size is added when it can be seen from here. The file is not read: *sha256* is the
         caller's to give.
         """
-        payload = {**extra, "path": os.fspath(path), "kind": kind}
+        payload = {**extra, "path": plain(path), "kind": kind}
         known = {"sha256": sha256, "size_bytes": _size_of(path)}
         self._writer.write(self._line("artifact", _given(known) | payload))
 
     def flush(self) -> None:
-        """Write what still waits. Normal exit does so by itself; a handler of a fatal signal should."""
+        """Write what still waits. Normal exit does so by itself; who leaves by ``os._exit`` or a signal must."""
         self._writer.flush()
 
     def _lifecycle(
@@ -238,22 +244,24 @@ class TelemetryEmitter:
         if constant and self._logger:
             self._log_constant(constant, payload, exc_info)
 
-    def _log_constant(self, constant: LogConstant, payload: Mapping[str, Any], exc_info: Any) -> None:
+    def _log_constant(self, constant: LogConstant, payload: Any, exc_info: Any) -> None:
         from mosaic.worker.logcode import log_constant
 
         assert self._logger is not None
-        log_constant(self._logger, constant, extra={"run_id": self._run_id, **payload}, exc_info=exc_info)
+        told = plain(payload)
+        extra = {"run_id": self._run_id, **(told if isinstance(told, dict) else {"payload": told})}
+        log_constant(self._logger, constant, extra=extra, exc_info=exc_info)
 
     def _line(self, event: str, payload: Any) -> str:
         return f'{{"event":"{event}","payload":{to_json(payload)}{self._tail[1:]}{time()!r}}}\n'
 
     def _metric_head(self, name: str) -> str:
-        head = f'{{"event":"metric","payload":{{"name":{to_json(str(name))},"step":'
+        head = f'{{"event":"metric","payload":{{"name":{to_json(str(plain(name)))},"step":'
         self._metric_heads[name] = head
         return head
 
     def _uncommon_metric(self, name: str, value: Any, step: Any, unit: str, agent: str | None) -> None:
-        payload = {"name": str(name), "value": _scalar(value), "step": plain(step)}
+        payload = {"name": str(plain(name)), "value": _scalar(value), "step": plain(step)}
         if unit != ENV_STEPS:
             payload["unit"] = unit
         if agent is not None:
@@ -276,5 +284,5 @@ def _scalar(value: Any) -> Any:
 def _size_of(path: str | os.PathLike[str]) -> int | None:
     try:
         return os.stat(path).st_size
-    except OSError:
+    except (OSError, ValueError, TypeError):
         return None

@@ -6,9 +6,10 @@ within what the system writes atomically, so lines of several processes do not m
 
 A line may be put in the buffer (`put`) or written at once (`write`). Buffered lines leave with the
 first line put 50 ms after the last write, when a block is full, before any line that is written at
-once, a second later at most, and at exit, however that comes about except by a fatal signal. Only a
-real pipe or file is buffered: what a test or a terminal shows is there when the call returns. After
-``fork`` the child starts with an empty buffer and writes at once, because it may leave by ``os._exit``.
+once, a second later at most, and when the interpreter exits; a fatal signal and ``os._exit`` lose
+them. Only a real pipe or file is buffered: what a test or a terminal shows is there when the call
+returns. After ``fork`` the child starts with an empty buffer and writes at once, because it may leave
+by ``os._exit``; so does a process that is not allowed another thread.
 
 A stream that fails never raises into the training loop. When its reader has gone the writer says
 so once on stderr, drops every later line and counts them in ``lost``; the run goes on, since
@@ -37,6 +38,8 @@ LATEST_S = 1.0
 
 _writers: weakref.WeakValueDictionary[int, LineWriter] = weakref.WeakValueDictionary()
 _fork_handlers_registered = False
+#: Whoever makes a writer or forks holds this, so that no two forks share the list below.
+_registry = threading.RLock()
 _held_during_fork: list[LineWriter] = []
 
 
@@ -200,8 +203,15 @@ class LineWriter:
 
     def _wake(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._flush_late_lines, name="mosaic-emitter", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._flush_late_lines, name="mosaic-emitter", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                # No more threads are to be had here, so nothing may wait for one any more.
+                self.buffered = False
+                self.flush()
+                return
+            self._thread = thread
         self._is_awake = True
         self._arrived.set()
 
@@ -213,10 +223,6 @@ class LineWriter:
             # In this order: a line that comes in between is flushed here or wakes the next round.
             self._is_awake = False
             self.flush()
-
-    def _before_fork(self) -> None:
-        self.lock.acquire()
-        self._drain()
 
     def _after_fork_in_child(self) -> None:
         self.lock = threading.RLock()
@@ -233,11 +239,12 @@ class LineWriter:
 def writer_for(stream: TextIO) -> LineWriter:
     """Return the one writer of *stream* in this process."""
     # The writer keeps its stream alive, so no other stream can have the same id meanwhile.
-    writer = _writers.get(id(stream))
-    if writer is None:
-        writer = LineWriter(stream)
-        _writers[id(stream)] = writer
-    return writer
+    with _registry:
+        writer = _writers.get(id(stream))
+        if writer is None:
+            writer = LineWriter(stream)
+            _writers[id(stream)] = writer
+        return writer
 
 
 @contextlib.contextmanager
@@ -245,13 +252,15 @@ def redirected(stream: TextIO, onto: TextIO) -> Iterator[None]:
     """Let the writer of *stream* write through *onto* for a while, and be the writer of both."""
     writer = writer_for(stream)
     writer.stream = onto
-    _writers[id(onto)] = writer
+    with _registry:
+        _writers[id(onto)] = writer
     try:
         yield
     finally:
         writer.flush()
         writer.stream = stream
-        del _writers[id(onto)]
+        with _registry:
+            del _writers[id(onto)]
 
 
 def _is_pipe_or_file(stream: TextIO) -> bool:
@@ -270,16 +279,21 @@ def _register_fork_handlers() -> None:
 
 
 def _before_fork() -> None:
-    _held_during_fork[:] = _writers.values()
-    for writer in _held_during_fork:
-        writer._before_fork()
+    _registry.acquire()
+    for writer in _writers.values():
+        writer.lock.acquire()
+        _held_during_fork.append(writer)
+        writer._drain()
 
 
 def _after_fork_in_parent() -> None:
     while _held_during_fork:
         _held_during_fork.pop().lock.release()
+    _registry.release()
 
 
 def _after_fork_in_child() -> None:
+    global _registry
+    _registry = threading.RLock()
     while _held_during_fork:
         _held_during_fork.pop()._after_fork_in_child()

@@ -26,18 +26,29 @@ def to_json(value: Any) -> str:
     """Return *value* as one line of strict ASCII JSON with sorted keys; never raises."""
     try:
         text = _encode(value)
-    except (TypeError, ValueError, RecursionError):
+    except Exception:
+        # Not a type JSON knows, NaN, a cycle, or a mapping of the caller's that fails when it is read.
         return _encode(plain(value))
     # A lone surrogate passes Python's encoder and is refused by every strict reader.
     return _encode(plain(value)) if "\\ud" in text else text
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return *value* as nothing but dicts with text keys, lists, text, finite numbers, bools and None."""
+    """Return *value* as nothing but dicts with text keys, lists, text, finite numbers, bools and None.
+
+    Never raises: what fails when it is read becomes a word that names its type.
+    """
     if value is None or value is True or value is False:
         return value
     if depth > MAX_DEPTH:
         return "..."
+    try:
+        return _plain(value, depth)
+    except Exception:
+        return f"<unprintable {type(value).__name__}>"
+
+
+def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, Enum):
         return plain(value.value, depth + 1)
     if isinstance(value, str):
@@ -76,18 +87,15 @@ def _plain_container(value: Any, depth: int) -> Any:
 
 
 def _plain_object(value: Any, depth: int) -> Any:
-    try:
-        if isinstance(value, (datetime, date, time)):
-            return value.isoformat()
-        if isinstance(value, timedelta):
-            return value.total_seconds()
-        if isinstance(value, PathLike):
-            return plain(fspath(value), depth + 1)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {field.name: plain(getattr(value, field.name), depth + 1) for field in dataclasses.fields(value)}
-        return _plain_foreign(value, depth)
-    except Exception:
-        return f"<unprintable {type(value).__name__}>"
+    if isinstance(value, (datetime, date, time)):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, PathLike):
+        return plain(fspath(value), depth + 1)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name), depth + 1) for field in dataclasses.fields(value)}
+    return _plain_foreign(value, depth)
 
 
 def _plain_foreign(value: Any, depth: int) -> Any:

@@ -90,7 +90,21 @@ def _field_schema(
     schema |= {key: plain(field.metadata[key]) for key in _CONSTRAINTS if key in field.metadata}
     if field.name == "run_id" and schema.get("type") == "string" and not _has_default(field):
         schema.setdefault("minLength", 1)
-    return schema | _default(field)
+    # `seed: int = None` is how much RL code says that a field may be left out.
+    return (_or_null(schema) if field.default is None else schema) | _default(field)
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return *schema* widened by null, in each of its keywords that would refuse it."""
+    kinds = schema.get("type")
+    wider = dict(schema)
+    if kinds is not None:
+        wider["type"] = list(dict.fromkeys([*([kinds] if isinstance(kinds, str) else kinds), "null"]))
+    if "enum" in schema and None not in schema["enum"]:
+        wider["enum"] = [*schema["enum"], None]
+    if "anyOf" in schema and {"type": "null"} not in schema["anyOf"]:
+        wider["anyOf"] = [*schema["anyOf"], {"type": "null"}]
+    return wider
 
 
 def _has_default(field: dataclasses.Field[Any]) -> bool:

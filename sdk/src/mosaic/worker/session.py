@@ -81,15 +81,21 @@ class Session:
 
     def announce(self) -> None:
         """Say that the run has started, on behalf of a runtime that has not."""
-        self.emitter.run_started(
-            {"worker_type": self.worker_type, "seed": self.config.seed, "config": self.config.to_dict()}
-        )
+        self.emitter.run_started({"worker_type": self.worker_type, "seed": self.config.seed, "config": self._told()})
         self.follow()
 
     def follow(self) -> None:
         """Say what the run went on from, unless the runtime has."""
         if self._resumed_from is not None and not self._has_said("checkpoint_loaded"):
             self.emitter.checkpoint_loaded({"checkpoint_path": str(self._resumed_from), **self._resume_facts})
+
+    def _told(self) -> Any:
+        """Return the config as it tells itself; one that fails to must not end the training."""
+        try:
+            return self.config.to_dict()
+        except Exception as error:
+            _log.warning("to_dict() of the config failed, its fields are told as they are: %s", error)
+            return self.config
 
     @property
     def _manifest_path(self) -> Path:
@@ -172,15 +178,15 @@ class Session:
             self.announce()
 
     def _write_manifest(self) -> None:
-        manifest = WorkerAnalyticsManifest(
-            run_id=self.config.run_id,
-            worker_type=self.worker_type,
-            artifacts=_artifacts_in(self.run_dir),
-            metadata={"seed": self.config.seed, "summary": self.summary},
-        )
+        """Write what the run left behind; the training is done, so a failure here is only logged."""
         try:
-            manifest.save(self._manifest_path)
-        except OSError as error:
+            WorkerAnalyticsManifest(
+                run_id=self.config.run_id,
+                worker_type=self.worker_type,
+                artifacts=_artifacts_in(self.run_dir),
+                metadata={"seed": self.config.seed, "summary": self.summary},
+            ).save(self._manifest_path)
+        except Exception as error:
             _log.warning("the manifest cannot be written to %s: %s", self._manifest_path, error)
 
 
@@ -253,8 +259,12 @@ class _Heartbeat:
         self._thread = threading.Thread(target=self._beat, name="mosaic-heartbeat", daemon=True)
 
     def __enter__(self) -> None:
-        if self._session.heartbeat_s > 0:
+        if self._session.heartbeat_s <= 0:
+            return
+        try:
             self._thread.start()
+        except RuntimeError as error:
+            _log.warning("no heartbeat will be sent, the run goes on without: %s", error)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
