@@ -168,7 +168,8 @@ class WorkerBroken(MosaicError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``", did you mean 'x'?"`` for the nearest of *known*, or nothing."""
-    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    # Comparing takes the square of the length, and nobody misspells a page.
+    near = get_close_matches(name, list(known), n=1, cutoff=0.6) if len(name) <= 100 else []
     return f", did you mean {near[0]!r}?" if near else ""
 
 

@@ -4,18 +4,21 @@ This knows the keywords a configuration needs: type, enum, const, required, prop
 additionalProperties, items, prefixItems, minItems, maxItems, minLength, maxLength, pattern, minimum,
 maximum, both exclusive ones, anyOf, oneOf, allOf, ``$ref`` within the document, and of the formats
 `INSIDE_RUN_DIRECTORY`. Others are passed over.
+
+Schemas come from workers, and services that serve everybody check against them: the work of one check
+is bounded, whatever the schema asks for.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, TypeGuard
 
 from mosaic.errors import did_you_mean
+from mosaic.worker.pattern import Budget, TooMuchWork, matches
 
 #: The ``format`` of a path that a worker joins to its run directory and that may not lead out of it.
 INSIDE_RUN_DIRECTORY = "inside-run-directory"
@@ -24,6 +27,13 @@ INSIDE_RUN_DIRECTORY = "inside-run-directory"
 _MAX_DEPTH = 48
 #: More faults than this help nobody.
 _MAX_FAULTS = 100
+#: A schema of ours takes some hundred steps, and a second is enough for this many.
+_MAX_STEPS = 250_000
+_TOO_MUCH_WORK = "cannot be checked: the schema takes too much work; simplify its patterns and references to itself"
+
+#: Characters of a value that stand in a fault.
+_SHOWN = 60
+_encoder = json.JSONEncoder(ensure_ascii=False)
 
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "null": lambda value: value is None,
@@ -46,13 +56,17 @@ _BOUNDS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
 def validate_config(schema: Mapping[str, Any], data: Any) -> list[str]:
     """Return every fault of *data* under *schema*, each with its path; an empty list is approval.
 
-    Never raises, whatever either holds: a part of the schema that makes no sense forbids nothing.
+    Never raises and takes about a second at most, whatever either holds: a part of the schema that makes
+    no sense forbids nothing, and one that takes too much work is a fault.
     """
     faults: list[str] = []
-    for fault in _faults(schema, data, "", _Document(schema), 0):
-        faults.append(fault)
-        if len(faults) == _MAX_FAULTS:
-            break
+    try:
+        for fault in _faults(schema, data, "", _Document(schema), 0):
+            faults.append(fault)
+            if len(faults) == _MAX_FAULTS:
+                break
+    except TooMuchWork:
+        faults.append(_TOO_MUCH_WORK)
     return faults
 
 
@@ -63,10 +77,11 @@ def inside_run_directory(path: str) -> bool:
 
 
 class _Document:
-    """The whole schema, for references into it."""
+    """The whole schema, for references into it, and the work that may still be spent on it."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
+        self.budget = Budget(_MAX_STEPS)
 
     def follow(self, reference: Any) -> Any:
         node = self._root
@@ -83,6 +98,7 @@ def _faults(schema: Any, value: Any, path: str, document: _Document, depth: int)
         yield f"{_at(path)}nothing is allowed here"
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return
+    document.budget.spend(1 + len(_list_of(schema, "enum")) + len(_list_of(schema, "required")))
     if "$ref" in schema:
         yield from _faults(document.follow(schema["$ref"]), value, path, document, depth + 1)
     type_fault = _type_fault(schema, value, path)
@@ -96,7 +112,7 @@ def _faults(schema: Any, value: Any, path: str, document: _Document, depth: int)
     elif isinstance(value, (list, tuple)):
         yield from _array_faults(schema, value, path, document, depth)
     elif isinstance(value, str):
-        yield from _text_faults(schema, value, path)
+        yield from _text_faults(schema, value, path, document)
     elif _is_number(value):
         yield from _number_faults(schema, value, path)
 
@@ -159,6 +175,7 @@ def _object_faults(
         if name in properties:
             yield from _faults(properties[name], item, below, document, depth + 1)
         elif schema.get("additionalProperties") is False:
+            document.budget.spend(len(properties))
             near = (
                 did_you_mean(name, [known for known in properties if isinstance(known, str)])
                 if isinstance(name, str)
@@ -179,13 +196,13 @@ def _array_faults(
         yield from _faults(member, item, f"{path}[{index}]", document, depth + 1)
 
 
-def _text_faults(schema: Mapping[str, Any], value: str, path: str) -> Iterator[str]:
+def _text_faults(schema: Mapping[str, Any], value: str, path: str, document: _Document) -> Iterator[str]:
     if not value and schema.get("minLength") == 1:
         yield f"{_at(path)}must not be empty"
     else:
         yield from _size_faults(schema, "Length", "characters", len(value), path)
     pattern = schema.get("pattern")
-    if isinstance(pattern, str) and not _matches(pattern, value):
+    if isinstance(pattern, str) and not matches(pattern, value, document.budget):
         yield f"{_at(path)}must match {pattern}, is {_shown(value)}"
     if schema.get("format") == INSIDE_RUN_DIRECTORY and not inside_run_directory(value):
         yield f"{_at(path)}must stay inside the run directory, is {_shown(value)}"
@@ -203,7 +220,7 @@ def _number_faults(schema: Mapping[str, Any], value: float, path: str) -> Iterat
     for keyword, holds, words in _BOUNDS:
         bound = schema.get(keyword)
         if _is_number(bound) and not holds(value, bound):
-            yield f"{_at(path)}must be {words} {bound}, is {_shown(value)}"
+            yield f"{_at(path)}must be {words} {_shown(bound)}, is {_shown(value)}"
 
 
 def _list_of(schema: Mapping[str, Any], keyword: str) -> list[Any]:
@@ -222,13 +239,6 @@ def _same(left: Any, right: Any) -> bool:
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
-def _matches(pattern: str, value: str) -> bool:
-    try:
-        return re.search(pattern, value) is not None
-    except (re.error, RecursionError, OverflowError):
-        return True
-
-
 def _joined(path: str, name: Any) -> str:
     return f"{path}.{name}" if path else str(name)
 
@@ -243,8 +253,13 @@ def _either(names: list[str]) -> str:
 
 
 def _shown(value: Any) -> str:
+    text = ""
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        # Only as much as is shown, however long the value is.
+        for piece in _encoder.iterencode(value[:_SHOWN] if isinstance(value, str) else value):
+            text += piece
+            if len(text) > _SHOWN:
+                break
     except (TypeError, ValueError, RecursionError):
         text = f"a {type(value).__name__}"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
