@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ class CannedEvidence:
 
     subject: Subject = field(default_factory=a_subject)
     short_run: Finished = field(default_factory=lambda: a_run(*GOOD_RUN))
-    direct_run: Finished = field(default_factory=lambda: a_run(*GOOD_RUN))
+    repeated_run: Finished = field(default_factory=lambda: a_run(*GOOD_RUN))
     other_seed_run: Finished = field(default_factory=lambda: a_run(*GOOD_RUN))
     dry_run: Finished = field(default_factory=a_run)
     stopped_run: tuple[Finished, bool] = field(default_factory=lambda: (a_run(), True))
@@ -181,7 +181,37 @@ def test_a_manifest_may_name_its_checkpoints_relative_to_their_directory(tmp_pat
 
 
 def test_a_long_run_without_heartbeats_fails() -> None:
-    assert failed_with(judged(running.heartbeat_cadence), "no heartbeat in 2.2 s")
+    assert failed_with(judged(running.heartbeat_cadence), "no heartbeat in 5 s")
+
+
+def a_watched_run(*beats: float, stopped_at: float = 5.0) -> tuple[Finished, bool]:
+    """Return a run that started at 0, whose heartbeats came at *beats*, and that was then told to stop."""
+    lines = [Line(event("run_started"), 0.0), *(Line(event("heartbeat"), beat) for beat in beats)]
+    return replace(a_run(), stdout=Transcript(lines), signalled_at_s=stopped_at), True
+
+
+def test_heartbeats_as_often_as_asked_pass() -> None:
+    verdict = judged(running.heartbeat_cadence, stopped_run=a_watched_run(1.0, 1.5, 2.0, 4.5))
+
+    assert (Outcome.PASSED, "4 heartbeats, at most 2.5 s apart") == (verdict.outcome, verdict.sentence)
+
+
+@pytest.mark.parametrize(
+    ("beats", "stopped_at", "words"),
+    [
+        ((1.0,), 5.0, "4.0 s without a heartbeat"),
+        ((1.0, 9.0, 17.0), 18.0, "8.0 s without a heartbeat"),
+        ((6.0, 6.5), 7.0, "6.0 s without a heartbeat"),
+        ((6.0,), 5.0, "no heartbeat in 5 s"),
+    ],
+    ids=["only one", "seldom", "late", "after the end"],
+)
+def test_heartbeats_that_come_less_often_than_asked_fail(
+    beats: tuple[float, ...], stopped_at: float, words: str
+) -> None:
+    verdict = judged(running.heartbeat_cadence, stopped_run=a_watched_run(*beats, stopped_at=stopped_at))
+
+    assert failed_with(verdict, words)
 
 
 def test_heartbeats_of_a_run_that_cannot_be_made_long_are_not_judged() -> None:
@@ -288,7 +318,7 @@ def test_a_seed_that_changes_nothing_fails() -> None:
 def test_a_seed_that_does_not_repeat_fails_with_the_first_difference() -> None:
     drifted = a_run(event("metric", name="loss", step=1, value=0.25))
 
-    verdict = judged(repeating.same_seed, direct_run=drifted)
+    verdict = judged(repeating.same_seed, repeated_run=drifted)
 
     assert failed_with(verdict, "loss=0.5 at 1 against loss=0.25 at 1")
 

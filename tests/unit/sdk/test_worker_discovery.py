@@ -192,6 +192,33 @@ def test_a_worker_that_hangs_or_kills_the_probe_is_survived(install: Any, source
     assert words in report.faults[0]
 
 
+@pytest.mark.parametrize(
+    ("printed", "words"),
+    [
+        ('{"mosaic_probe": 2, "workers": []}', "answers in form 2, this one reads 1; install the same in both"),
+        ('{"mosaic_probe": 1}', "its answer cannot be read (KeyError: 'workers')"),
+        ('{"mosaic_probe": 1, "workers": [{"worker_id": "x"}], "versions": {}}', "KeyError: 'package'"),
+        ('{"mosaic_probe": 1, "workers": 7, "versions": {}}', "TypeError"),
+        ('{"mosaic_probe": 1, "workers": [], "versions": []}', "TypeError: [] is not an object"),
+        ('["mosaic_probe"]', "ended with 0 and no answer"),
+    ],
+)
+def test_an_answer_of_another_kind_is_a_fault_and_not_an_error(install: Any, printed: str, words: str) -> None:
+    install("bad", "bad_worker", __init__=f"import os; print('{printed}', flush=True); os._exit(0)")
+
+    report = probe(sys.executable, timeout_s=60)
+
+    assert () == report.workers
+    assert words in report.faults[0]
+
+
+def test_what_a_worker_leaves_running_does_not_spoil_its_answer(install: Any) -> None:
+    background = "\nimport subprocess\nleft = subprocess.Popen(['sleep', '600'])\n"
+    install("ant", "ant_worker", __init__=good_answer("ant") + background, __main__="")
+
+    assert probed("ant").is_usable
+
+
 def test_an_interpreter_that_does_not_start_is_a_fault() -> None:
     assert ("cannot be started: No such file or directory",) == probe("/nowhere/python").faults
 

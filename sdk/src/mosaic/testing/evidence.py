@@ -25,8 +25,10 @@ class Patience:
     run_s: float = 120.0
     #: The pause between heartbeats that the worker is asked for.
     heartbeat_s: float = 0.5
+    #: The longest pause that may come of a loaded machine and not of the worker.
+    heartbeat_late_s: float = 3.5
     #: For how long a run is watched for heartbeats after it has started.
-    watch_s: float = 2.2
+    watch_s: float = 5.0
     #: How long a worker may take to end after SIGTERM.
     grace_s: float = 10.0
 
@@ -63,28 +65,33 @@ class Evidence:
 
     @cached_property
     def short_run(self) -> Finished:
-        """A whole run, its config in the nested form that the fleet uses."""
-        return self._run("short", nested(self.config))
+        """A whole run, its config in the direct form, which is the one the fleet hands over."""
+        return self._run("short", self.config)
 
     @cached_property
-    def direct_run(self) -> Finished:
-        """The same run, its config in the direct form."""
-        return self._run("direct", dict(self.config))
+    def nested_run(self) -> Finished:
+        """The same run, its config inside a whole run request."""
+        return self._run("nested", nested(self.config))
+
+    @cached_property
+    def repeated_run(self) -> Finished:
+        """The same run once more: the nested one, unless the worker does not know that form."""
+        return self.nested_run if self.nested_run.exit_code == 0 else self._run("repeated", self.config)
 
     @cached_property
     def other_seed_run(self) -> Finished:
         """The same run with another seed."""
-        return self._run("other-seed", nested(with_seed(self.config, int(self.config["seed"]) + 1)))
+        return self._run("other-seed", with_seed(self.config, int(self.config["seed"]) + 1))
 
     @cached_property
     def dry_run(self) -> Finished:
         """A run that was asked only to check its config."""
-        return self._run("dry", nested(self.config), "--dry-run")
+        return self._run("dry", self.config, "--dry-run")
 
     @cached_property
     def stopped_run(self) -> tuple[Finished, bool]:
         """A run that was watched for a while and then sent SIGTERM; and whether it was at work then."""
-        with self._start("stopped", nested(self._long_config)) as process:
+        with self._start("stopped", self._long_config) as process:
             was_at_work = self._is_at_work_after(process, self.patience.watch_s)
             process.send(signal.SIGTERM)
             return process.finish(self.patience.grace_s), was_at_work
@@ -92,7 +99,7 @@ class Evidence:
     @cached_property
     def faulted_run(self) -> tuple[Finished, bool]:
         """A run in whose middle a fault was raised; and whether it was at work then."""
-        with self._start("faulted", nested(self._long_config), can_fail=True) as process:
+        with self._start("faulted", self._long_config, can_fail=True) as process:
             was_at_work = self._is_at_work_after(process, 0.5)
             # Python drops an exception that is raised inside a finalizer, so it is raised again.
             for _attempt in range(3):
@@ -123,7 +130,7 @@ class Evidence:
         copied = self._scratch / "handed-over" / midpoint.path.name
         copied.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if midpoint.path.is_dir() else shutil.copy2)(midpoint.path, copied)
-        return self._run("resumed", nested(self.config), env={"MOSAIC_RESUME_FROM": str(copied)})
+        return self._run("resumed", self.config, env={"MOSAIC_RESUME_FROM": str(copied)})
 
     def run_with_file(self, label: str, content: str | None) -> Finished:
         """Run with a config file that holds *content*; None leaves the file out."""

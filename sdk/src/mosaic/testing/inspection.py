@@ -7,6 +7,7 @@ imports its library, and a library may hang, crash or print.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable
@@ -116,24 +117,34 @@ def _optional_methods(package: str) -> list[str]:
 
 
 def round_trip_faults(config_class: Any, config: Facts) -> list[str]:
-    """Say how ``from_dict`` and ``to_dict`` of *config_class* lose or change *config*."""
+    """Say how ``from_dict`` and ``to_dict`` of *config_class* lose or change *config* on its way through JSON."""
     try:
-        first = config_class.from_dict(config)
-        written = first.to_dict()
-        json.dumps(written)
-        second = config_class.from_dict(json.loads(json.dumps(written)))
+        given = _through_json(config)
+        first = config_class.from_dict(given)
+        written = _through_json(first.to_dict())
+        second = config_class.from_dict(_through_json(written))
+        again = _through_json(second.to_dict())
     except Exception as error:
         return [f"{config_class.__name__} could not take {config}: {type(error).__name__}: {error}"]
     faults = [] if isinstance(first, WorkerConfig) else ["it lacks run_id, seed, to_dict or from_dict"]
     faults += [
         f"{name}: given {value!r}, read back {written.get(name)!r}"
-        for name, value in config.items()
+        for name, value in given.items()
         if written.get(name) != value
     ]
-    if second.to_dict() != written or (is_dataclass(first) and second != first):
+    if again != written or (is_dataclass(first) and second != first):
         faults.append("from_dict(to_dict()) is not the config it came from")
     return faults
 
 
+def _through_json(document: Facts) -> Facts:
+    """Return *document* as a file would give it back: its tuples are lists then."""
+    read: Facts = json.loads(json.dumps(document))
+    return read
+
+
 if __name__ == "__main__":
     sys.stdout.write("\n" + json.dumps(inspect_worker(sys.argv[1], sys.argv[2]), default=str) + "\n")
+    sys.stdout.flush()
+    # A worker may have left threads behind that would keep the process alive.
+    os._exit(0)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO
 
+from mosaic.agent.child import living_processes, new_mark
 from mosaic.testing.transcript import Line, Transcript
 
+#: Carries the mark by which everything a worker starts is found again.
+MARK_VARIABLE = "MOSAIC_CHECK_MARK"
+
 _POLL_S = 0.02
+#: How long a process may take to follow the worker that started it.
+_FOLLOW_S = 2.0
+#: How long a pipe is read after the end, when somebody who cannot be found holds it open.
+_LISTEN_S = 1.0
+_CHUNK_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -29,8 +39,10 @@ class Finished:
     run_dir: Path
     #: The process had to be killed because it did not end in time.
     was_killed: bool
-    #: Processes of its group that were still alive when it had ended.
+    #: Processes it had started, wherever they went, that were still alive soon after it had ended.
     survivors: tuple[int, ...]
+    #: When the first signal was sent to it, in seconds since its start.
+    signalled_at_s: float | None = None
 
     def files(self) -> list[str]:
         """Return what lies in the run directory now, as sorted relative paths."""
@@ -49,23 +61,27 @@ class WorkerProcess:
         run_dir.mkdir(parents=True, exist_ok=True)
         self._run_dir = run_dir
         self._started = time.monotonic()
+        self._signalled_at_s: float | None = None
+        self._listens_until = float("inf")
         self._lines: list[Line] = []
         self._errors: list[bytes] = []
+        self._mark = new_mark()
         self._process = subprocess.Popen(
             list(command),
             cwd=run_dir,
-            env={**env, "MOSAIC_RUN_DIR": str(run_dir), "PYTHONUNBUFFERED": "1"},
+            env={**env, "MOSAIC_RUN_DIR": str(run_dir), "PYTHONUNBUFFERED": "1", MARK_VARIABLE: self._mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            bufsize=0,
             start_new_session=True,
         )
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._pipes: tuple[IO[bytes], IO[bytes]] = (self._process.stdout, self._process.stderr)
+        self._pipes = (self._process.stdout, self._process.stderr)
         self._readers = [
-            threading.Thread(target=self._read_lines, args=(self._process.stdout,), daemon=True),
-            threading.Thread(target=self._read_errors, args=(self._process.stderr,), daemon=True),
+            threading.Thread(target=self._read_lines, args=(self._process.stdout.fileno(),), daemon=True),
+            threading.Thread(target=self._read_errors, args=(self._process.stderr.fileno(),), daemon=True),
         ]
         for reader in self._readers:
             reader.start()
@@ -79,9 +95,10 @@ class WorkerProcess:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        self._kill_group()
-        self._process.wait()
-        self._drain()
+        if self._listens_until == float("inf"):
+            self._kill_all()
+            self._process.wait()
+            self._drain()
 
     @property
     def is_alive(self) -> bool:
@@ -103,55 +120,82 @@ class WorkerProcess:
 
     def send(self, signal_number: signal.Signals) -> None:
         """Send a signal to the worker itself; one that has ended does not mind."""
+        if self._signalled_at_s is None:
+            self._signalled_at_s = time.monotonic() - self._started
         if self.is_alive:
             self._process.send_signal(signal_number)
 
     def finish(self, timeout_s: float) -> Finished:
-        """Wait for the end, killing the process group when *timeout_s* is over."""
+        """Wait for the end, killing the worker and all it started when *timeout_s* is over."""
         waited_from = time.monotonic()
         try:
             self._process.wait(timeout=timeout_s)
             was_killed = False
         except subprocess.TimeoutExpired:
             was_killed = True
-        survivors = () if was_killed else alive_in_group(self._process.pid)
         seconds = time.monotonic() - waited_from
+        survivors = () if was_killed else self._survivors()
         self.__exit__(None, None, None)
-        stderr = b"".join(self._errors).decode("utf-8", errors="replace")
-        transcript = Transcript(self._lines)
-        return Finished(self._process.returncode, transcript, stderr, seconds, self._run_dir, was_killed, survivors)
+        return Finished(
+            self._process.returncode,
+            Transcript(self._lines),
+            b"".join(self._errors).decode("utf-8", errors="replace"),
+            seconds,
+            self._run_dir,
+            was_killed,
+            survivors,
+            self._signalled_at_s,
+        )
 
-    def _read_lines(self, pipe: IO[bytes]) -> None:
-        for raw in pipe:
-            text = raw.decode("utf-8", errors="replace")
-            at_s = time.monotonic() - self._started
-            self._lines.append(Line(text.rstrip("\r\n"), at_s, text.endswith("\n")))
+    def _read_lines(self, descriptor: int) -> None:
+        rest = b""
+        for chunk in self._chunks(descriptor):
+            *whole, rest = (rest + chunk).split(b"\n")
+            for raw in whole:
+                self._add_line(raw, is_complete=True)
+        if rest:
+            self._add_line(rest, is_complete=False)
 
-    def _read_errors(self, pipe: IO[bytes]) -> None:
-        for raw in pipe:
-            self._errors.append(raw)
+    def _add_line(self, raw: bytes, *, is_complete: bool) -> None:
+        text = raw.decode("utf-8", errors="replace").rstrip("\r")
+        self._lines.append(Line(text, time.monotonic() - self._started, is_complete))
 
-    def _kill_group(self) -> None:
-        try:
+    def _read_errors(self, descriptor: int) -> None:
+        self._errors.extend(self._chunks(descriptor))
+
+    def _chunks(self, descriptor: int) -> Iterator[bytes]:
+        """Read until the pipe ends, or until nobody who should speak is left."""
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN | select.POLLHUP)
+        while time.monotonic() < self._listens_until:
+            if poll.poll(1000 * _POLL_S):
+                chunk = os.read(descriptor, _CHUNK_BYTES)
+                if not chunk:
+                    return
+                yield chunk
+
+    def _survivors(self) -> tuple[int, ...]:
+        """Return who is left of what the worker started, after a moment in which to follow it."""
+        deadline = time.monotonic() + _FOLLOW_S
+        while (left := self._living()) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        return left
+
+    def _living(self) -> tuple[int, ...]:
+        # Without /proc only the group can be ended, and nobody can say who left it.
+        has_proc = Path("/proc/self/environ").exists()
+        return tuple(living_processes(self._mark, session=self._process.pid)) if has_proc else ()
+
+    def _kill_all(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            return
+        for pid in self._living():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
 
     def _drain(self) -> None:
+        self._listens_until = time.monotonic() + _LISTEN_S
         for reader in self._readers:
-            reader.join(timeout=5)
+            reader.join()
         for pipe in self._pipes:
             pipe.close()
-
-
-def alive_in_group(group: int) -> tuple[int, ...]:
-    """Return the processes of *group* that are alive; empty where there is no ``/proc``."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _parent, its_group = stat.read_text().rpartition(")")[2].split()[:3]
-        except (OSError, ValueError):
-            continue
-        if int(its_group) == group and state not in "ZX":
-            found.append(int(stat.parent.name))
-    return tuple(found)

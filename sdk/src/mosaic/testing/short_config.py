@@ -65,7 +65,7 @@ def with_seed(config: Mapping[str, Any], seed: int) -> Config:
 
 
 def nested(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Wrap *config* as the fleet hands it over."""
+    """Wrap *config* as it stands in a whole run request, the other form that workers read."""
     return {"metadata": {"worker": {"config": dict(config)}}}
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mosaic.errors import WorkerBroken, WorkerNotFound
+from mosaic.worker.asking import ask
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,17 @@ def inspected(
 def _ask(name: str, python: str, env: Mapping[str, str], run_id: str, timeout_s: float) -> dict[str, Any]:
     command = [python, "-m", "mosaic.testing.inspection", name, run_id]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, env=env, timeout=timeout_s, check=False)
-    except subprocess.TimeoutExpired:
-        raise WorkerBroken(name, f"importing it took more than {timeout_s:g} s; keep heavy imports lazy") from None
+        answer = ask(command, timeout_s, env)
     except OSError as error:
         raise WorkerBroken(name, f"{python} cannot be started: {error}") from error
+    if answer.exit_code is None:
+        raise WorkerBroken(name, f"importing it took more than {timeout_s:g} s; keep heavy imports lazy")
     try:
-        facts = json.loads(answer.stdout.strip().rpartition("\n")[2])
+        facts = json.loads(answer.output.strip().rpartition(b"\n")[2])
     except ValueError:
         facts = None
     if not isinstance(facts, dict) or "found" not in facts:
-        last = (answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
+        said = answer.errors.decode("utf-8", "replace").strip().splitlines()
+        last = (said or [f"exit code {answer.exit_code}"])[-1]
         raise WorkerBroken(name, f"its environment could not be inspected: {last}")
     return facts

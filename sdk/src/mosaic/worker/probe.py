@@ -12,8 +12,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import signal
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,6 +21,7 @@ from typing import Any
 
 from mosaic.errors import WorkerBroken
 from mosaic.worker.anatomy import find_config_class, launch_arguments, optional_protocols
+from mosaic.worker.asking import ask
 from mosaic.worker.discovery import installed_entry_points, load_worker
 from mosaic.worker.plain import plain, to_json
 from mosaic.worker.schema import config_schema
@@ -69,36 +68,18 @@ def probe(python: str | Path, timeout_s: float = 60.0) -> ProbeReport:
     Never raises for what is found there: an interpreter that does not start, a worker that hangs,
     a package that ends the process are faults in the report.
     """
-    command = [str(python), "-m", "mosaic.worker.probe"]
     try:
-        # A session of its own, so that what a worker started while hanging can be ended with it.
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        answer = ask([str(python), "-m", "mosaic.worker.probe"], timeout_s)
     except OSError as error:
         return ProbeReport(str(python), faults=(f"cannot be started: {error.strerror or error}",))
-    try:
-        output, errors = child.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        _end(child)
+    document = _last_document(answer.output)
+    if document is not None:
+        return _report_from(document, str(python))
+    if answer.exit_code is None:
         fault = f"no answer within {timeout_s:g} s; a worker hangs when imported"
-        return ProbeReport(str(python), faults=(fault,))
-    document = _last_document(output)
-    if document is None:
-        return ProbeReport(str(python), faults=(_why_silent(child.returncode, errors),))
-    return _report_from(document, str(python))
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-    for pipe in (child.stdout, child.stderr):
-        if pipe is not None:
-            pipe.close()
+    else:
+        fault = _why_silent(answer.exit_code, answer.errors)
+    return ProbeReport(str(python), faults=(fault,))
 
 
 def describe_environment() -> dict[str, Any]:
@@ -183,9 +164,9 @@ def _last_document(output: bytes) -> dict[str, Any] | None:
         if b'"mosaic_probe"' in line:
             try:
                 document = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
-            if isinstance(document, dict):
+            if isinstance(document, dict) and "mosaic_probe" in document:
                 return document
     return None
 
@@ -197,22 +178,43 @@ def _why_silent(code: int, errors: bytes) -> str:
 
 
 def _report_from(document: Mapping[str, Any], python: str) -> ProbeReport:
-    workers = tuple(_worker_from(entry) for entry in document.get("workers", []))
-    return ProbeReport(python, workers, document.get("versions", {}))
+    spoken = document["mosaic_probe"]
+    if spoken != PROBE_VERSION:
+        fault = f"its mosaic-sdk answers in form {spoken!r}, this one reads {PROBE_VERSION}; install the same in both"
+        return ProbeReport(python, faults=(fault,))
+    try:
+        workers = tuple(_worker_from(entry) for entry in document["workers"])
+        return ProbeReport(python, workers, _mapping(document["versions"]))
+    except (KeyError, TypeError) as error:
+        return ProbeReport(
+            python, faults=(f"its answer cannot be read ({_words(error)}); a worker may have printed it",)
+        )
 
 
 def _worker_from(entry: Mapping[str, Any]) -> ProbedWorker:
     return ProbedWorker(
-        worker_id=entry["worker_id"],
-        package=entry["package"],
-        metadata=entry["metadata"],
-        capabilities=entry["capabilities"],
-        config_schema=entry["config_schema"],
-        launch=tuple(entry["launch"]),
-        versions=entry["versions"],
-        optional_protocols=tuple(entry["optional_protocols"]),
-        faults=tuple(entry["faults"]),
+        worker_id=str(entry["worker_id"]),
+        package=str(entry["package"]),
+        metadata=_mapping(entry["metadata"]),
+        capabilities=_mapping(entry["capabilities"]),
+        config_schema=_mapping(entry["config_schema"]),
+        launch=_texts(entry["launch"]),
+        versions=_mapping(entry["versions"]),
+        optional_protocols=_texts(entry["optional_protocols"]),
+        faults=_texts(entry["faults"]),
     )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{value!r} is not an object")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is not a list")
+    return tuple(map(str, value))
 
 
 if __name__ == "__main__":

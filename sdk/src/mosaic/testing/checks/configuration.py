@@ -8,7 +8,7 @@ from collections.abc import Callable
 from mosaic.testing.evidence import Evidence
 from mosaic.testing.process import Finished
 from mosaic.testing.report import Verdict, failed, judged, not_applicable, passed
-from mosaic.testing.short_config import length_fields, misnested, nested
+from mosaic.testing.short_config import length_fields, misnested
 from mosaic.testing.transcript import clipped
 
 CONFIG_ERROR = 2
@@ -26,13 +26,13 @@ def round_trip(evidence: Evidence) -> Verdict:
 
 
 def nested_config(evidence: Evidence) -> Verdict:
-    """The form that the fleet hands over is understood."""
-    return _accepted(evidence.short_run)
+    """The config of a whole run request is understood."""
+    return _accepted(evidence.nested_run)
 
 
 def direct_config(evidence: Evidence) -> Verdict:
-    """The form that people write by hand is understood."""
-    return _accepted(evidence.direct_run)
+    """The form that the fleet hands over, and that people write by hand, is understood."""
+    return _accepted(evidence.short_run)
 
 
 def dry_run(evidence: Evidence) -> Verdict:
@@ -68,11 +68,11 @@ def _not_json(_evidence: Evidence) -> str:
 
 def _wrong_type(evidence: Evidence) -> str:
     field = (length_fields(evidence.subject.schema) or ["seed"])[0]
-    return json.dumps(nested({**evidence.config, field: "many"}))
+    return json.dumps({**evidence.config, field: "many"})
 
 
 def _unknown_field(evidence: Evidence) -> str:
-    return json.dumps(nested({**evidence.config, "lerning_rate": 0.1}))
+    return json.dumps({**evidence.config, "lerning_rate": 0.1})
 
 
 def _wrong_nesting(evidence: Evidence) -> str:
@@ -80,12 +80,12 @@ def _wrong_nesting(evidence: Evidence) -> str:
 
 
 def _empty_run_id(evidence: Evidence) -> str:
-    return json.dumps(nested({**evidence.config, "run_id": ""}))
+    return json.dumps({**evidence.config, "run_id": ""})
 
 
 def _negative_steps(evidence: Evidence) -> str:
     field = length_fields(evidence.subject.schema)[0]
-    return json.dumps(nested({**evidence.config, field: -5}))
+    return json.dumps({**evidence.config, field: -5})
 
 
 #: Each kind of bad input and the file that shows it; None stands for no file.

@@ -17,7 +17,7 @@ def same_seed(evidence: Evidence) -> Verdict:
     """Two runs with one seed give the same values, to the bit."""
     if (reason := _unjudgeable(evidence)) is not None:
         return not_applicable(reason)
-    first, second = evidence.short_run.stdout.points(), evidence.direct_run.stdout.points()
+    first, second = evidence.short_run.stdout.points(), evidence.repeated_run.stdout.points()
     difference = first_difference(first, second)
     if difference is not None:
         return failed(f"seed {evidence.config['seed']} gave two different runs; {difference}")

@@ -63,15 +63,18 @@ def heartbeat_cadence(evidence: Evidence) -> Verdict:
     run, was_alive = evidence.stopped_run
     if not was_alive:
         return not_applicable("even a long run ended at once; name its length field total_timesteps or the like")
-    beats = run.stdout.times_of("heartbeat")
-    if not beats:
-        return failed(
-            f"no heartbeat in {evidence.patience.watch_s:g} s although MOSAIC_HEARTBEAT_S asks for one every "
-            f"{evidence.patience.heartbeat_s:g} s; start it with mosaic.worker.run_worker, or call "
-            "emitter.heartbeat() in the training loop"
-        )
-    gaps = [later - earlier for earlier, later in pairwise(beats)]
-    return passed(f"{len(beats)} heartbeats" + (f", at most {max(gaps):.1f} s apart" if gaps else ""))
+    asked_s, late_s = evidence.patience.heartbeat_s, evidence.patience.heartbeat_late_s
+    stopped_at = run.signalled_at_s or 0.0
+    beats = [at_s for at_s in run.stdout.times_of("heartbeat") if at_s <= stopped_at]
+    started_at = run.stdout.times_of("run_started")[:1]
+    pauses = [later - earlier for earlier, later in pairwise([*started_at, *beats, stopped_at])]
+    if beats and max(pauses) <= late_s:
+        return passed(f"{len(beats)} heartbeats, at most {max(pauses):.1f} s apart")
+    seen = f"{max(pauses):.1f} s without a heartbeat" if beats else f"no heartbeat in {evidence.patience.watch_s:g} s"
+    return failed(
+        f"{seen} although MOSAIC_HEARTBEAT_S asks for one every {asked_s:g} s; start it with "
+        "mosaic.worker.run_worker, or call emitter.heartbeat() in the training loop"
+    )
 
 
 def failure_path(evidence: Evidence) -> Verdict:
