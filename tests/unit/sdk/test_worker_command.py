@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -483,6 +484,56 @@ def test_interactive_is_offered_by_runtimes_that_have_it(launch: Any) -> None:
             return {"mode": "interactive"}
 
     assert {"mode": "interactive"} == launch(Interactive, "--interactive").payload("run_completed")
+
+
+class Player(Silent):
+    def __init__(self, config: Config, emitter: TelemetryEmitter) -> None:
+        super().__init__(config)
+        self.emitter = emitter
+
+    def evaluate(self, checkpoint: Path, seeds: Sequence[int]) -> dict[str, Any]:
+        for index, seed in enumerate(seeds):
+            self.emitter.episode(index, 1.0, 5, seed=seed)
+        return {"checkpoint": checkpoint.name, "mean_return": 1.0}
+
+
+def test_a_checkpoint_is_played_instead_of_training(
+    launch: Any, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run_dir / "model.pt").touch()
+    (run_dir / "analytics.json").write_text("of the training")
+    monkeypatch.setenv("MOSAIC_RESUME_FROM", str(run_dir / "nowhere.pt"))
+
+    outcome = launch(Player, "--evaluate", str(run_dir / "model.pt"), "--episodes", "3", "--seed", "7")
+
+    assert (0, ["run_started", "episode", "episode", "episode", "run_completed"]) == (outcome.code, outcome.events)
+    assert [7, 8, 9] == [line["payload"]["seed"] for line in outcome.lines if line["event"] == "episode"]
+    assert {"mode": "evaluation", "checkpoint": "model.pt", "mean_return": 1.0} == outcome.payload("run_completed")
+    assert "of the training" == (run_dir / "analytics.json").read_text()
+
+
+def test_playing_a_checkpoint_that_is_not_there_is_bad_input(launch: Any, run_dir: Path) -> None:
+    outcome = launch(Player, "--evaluate", str(run_dir / "gone.pt"))
+
+    assert (2, []) == (outcome.code, outcome.lines)
+    assert "--evaluate: there is no checkpoint at" in outcome.err
+
+
+@pytest.mark.parametrize("arguments", [["--episodes", "0"], ["--episodes", "x"]])
+def test_a_number_of_episodes_that_makes_no_sense_is_refused(
+    launch: Any, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        launch(Player, *arguments)
+
+    assert "must be a whole number of at least 1" in capsys.readouterr().err
+
+
+def test_a_runtime_that_cannot_evaluate_has_no_such_flag(launch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        launch(Silent, "--evaluate", "model.pt")
+
+    assert "unrecognized arguments: --evaluate" in capsys.readouterr().err
 
 
 def test_an_open_line_of_a_library_is_ended_first(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:

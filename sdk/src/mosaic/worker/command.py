@@ -92,7 +92,8 @@ def run_worker(
     *runtime_class* is called with the configuration, and with ``emitter=`` and ``dry_run=`` where it
     takes them. What it does not tell of its life cycle is told for it, its summary becomes
     ``analytics.json`` unless it wrote one, and the optional protocols are honoured: SIGTERM and SIGINT
-    reach ``request_stop``, SIGTSTP and SIGCONT ``request_pause``, ``MOSAIC_RESUME_FROM`` ``resume_from``.
+    reach ``request_stop``, SIGTSTP and SIGCONT ``request_pause``, ``MOSAIC_RESUME_FROM`` ``resume_from``,
+    and ``--evaluate`` has ``evaluate`` called instead of ``run``; the manifest of the training is left alone then.
 
     Raises:
         SystemExit: the command line asked for help (0) or cannot be used (2).
@@ -103,7 +104,7 @@ def run_worker(
     WorkerCLI.setup_logging(options.verbose)
     try:
         config = _checked(load_strictly(options.config, config_class, _overrides(options, config_class)))
-        heartbeat_s, checkpoint = _heartbeat_s(os.environ), _checkpoint(os.environ)
+        heartbeat_s, checkpoint = _heartbeat_s(os.environ), _checkpoint(os.environ, options)
     except BadInput as error:
         sys.stderr.write(f"{parser.prog}: {error}\n")
         return EXIT_BAD_INPUT
@@ -112,7 +113,8 @@ def run_worker(
     with line_aware_stdout():
         run_dir = Path(os.environ.get("MOSAIC_RUN_DIR") or ".")
         name = worker_type or _package_of(runtime_class)
-        session = Session(config, name, run_dir=run_dir, heartbeat_s=heartbeat_s)
+        is_training = not getattr(options, "evaluate", None)
+        session = Session(config, name, run_dir=run_dir, heartbeat_s=heartbeat_s, writes_manifest=is_training)
         code = session.execute(lambda: _build(runtime_class, config, session.emitter, options), checkpoint)
         session.emitter.flush()
     if options.emit_summary:
@@ -128,7 +130,17 @@ def _parser_for(runtime_class: Callable[..., Any]) -> argparse.ArgumentParser:
     parser.add_argument("--emit-summary", action="store_true", help="print the summary as JSON at the end")
     if hasattr(runtime_class, "run_interactive"):
         parser.add_argument("--interactive", action="store_true", help="take commands from stdin instead of training")
+    if hasattr(runtime_class, "evaluate"):
+        parser.add_argument("--evaluate", type=Path, metavar="CHECKPOINT", help="play its policy instead of training")
+        parser.add_argument("--episodes", type=_count, default=10, help="how many to play with --evaluate")
+        parser.add_argument("--seed", type=int, default=0, help="of the first episode; each one more for the next")
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, is {text!r}")
+    return int(text)
 
 
 def _package_of(runtime_class: Callable[..., Any]) -> str:
@@ -161,9 +173,13 @@ def _heartbeat_s(environment: Mapping[str, str]) -> float:
     return seconds
 
 
-def _checkpoint(environment: Mapping[str, str]) -> Path | None:
+def _checkpoint(environment: Mapping[str, str], options: argparse.Namespace) -> Path | None:
+    """Return what the run goes on from; an evaluation goes on from nothing, but needs its checkpoint all the same."""
+    to_play = getattr(options, "evaluate", None)
+    if to_play is not None and not to_play.exists():
+        raise BadInput("--evaluate", [f"there is no checkpoint at {to_play}"])
     given = environment.get("MOSAIC_RESUME_FROM")
-    if not given:
+    if not given or to_play is not None:
         return None
     if not Path(given).exists():
         raise BadInput("MOSAIC_RESUME_FROM", [f"there is no checkpoint at {given}"])
@@ -182,7 +198,10 @@ def _build(
 ) -> Any:
     offered = {"emitter": emitter, "dry_run": options.dry_run}
     runtime = runtime_class(config, **{name: value for name, value in offered.items() if _takes(runtime_class, name)})
-    if getattr(options, "interactive", False):
+    if getattr(options, "evaluate", None):
+        seeds = range(options.seed, options.seed + options.episodes)
+        runtime.run = lambda: {"mode": "evaluation", **runtime.evaluate(options.evaluate, list(seeds))}
+    elif getattr(options, "interactive", False):
         runtime.run = runtime.run_interactive
     return runtime
 

@@ -83,9 +83,9 @@ class Evaluable(Protocol):
     """For workers that can play a trained policy without learning."""
 
     def evaluate(self, checkpoint: Path, seeds: Sequence[int]) -> Mapping[str, Any]:
-        """Play one episode per seed with the policy in *checkpoint* and return a summary.
+        """Called instead of ``run`` by ``--evaluate``: play one episode per seed and return a summary.
 
-        Each episode is emitted as an ``episode`` line that carries its seed.
+        The policy is that of *checkpoint*. Each episode is emitted as an ``episode`` line that carries its seed.
         """
         ...
 

@@ -47,12 +47,21 @@ class Stopped(BaseException):
 class Session:
     """Runs one runtime and speaks where it is silent."""
 
-    def __init__(self, config: WorkerConfig, worker_type: str, *, run_dir: Path, heartbeat_s: float) -> None:
+    def __init__(
+        self,
+        config: WorkerConfig,
+        worker_type: str,
+        *,
+        run_dir: Path,
+        heartbeat_s: float,
+        writes_manifest: bool = True,
+    ) -> None:
         """Prepare a run in *run_dir* with a sign of life every *heartbeat_s* seconds, or none for 0."""
         self.config = config
         self.worker_type = worker_type
         self.run_dir = run_dir
         self.heartbeat_s = heartbeat_s
+        self.writes_manifest = writes_manifest
         self.emitter = TelemetryEmitter(config.run_id)
         self.summary: dict[str, Any] = {}
         self._writer: LineWriter = writer_for(sys.stdout)
@@ -75,7 +84,7 @@ class Session:
             except BaseException as error:
                 signals.dismiss()
                 return self._finish_raised(error)
-            if _fingerprint(self._manifest_path) == manifest_before:
+            if self.writes_manifest and _fingerprint(self._manifest_path) == manifest_before:
                 self._write_manifest()
             return self._finish_returned()
 
