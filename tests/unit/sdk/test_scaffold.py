@@ -4,8 +4,9 @@ import compileall
 from pathlib import Path
 
 import pytest
+import tomllib
 
-from mosaic.cli.scaffold.project import DirectoryTaken, create_project
+from mosaic.cli.scaffold.project import OUR_NAMES, DirectoryTaken, create_project
 from mosaic.errors import BadInput
 
 
@@ -39,6 +40,31 @@ def test_a_name_that_cannot_name_a_worker_is_refused(name: str, tmp_path: Path) 
         create_project(name, tmp_path)
 
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["sdk", "registry", "scheduler", "telemetry", "embedded", "cleanrl"])
+def test_a_name_of_our_own_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=f"would make a second mosaic-{name}, and this platform has one of its own"):
+        create_project(name, tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_distribution_of_this_repository_is_a_name_of_our_own() -> None:
+    projects = Path(__file__).parents[3].glob("*/*/pyproject.toml")
+    distributions = {tomllib.loads(path.read_text())["project"]["name"] for path in projects}
+
+    assert OUR_NAMES == {"sdk", *(name.removeprefix("mosaic-") for name in distributions)}
+
+
+def test_the_name_of_an_installed_distribution_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "mosaic_ant-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: mosaic-ant\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with pytest.raises(BadInput, match="would make a second mosaic-ant, and one is installed here"):
+        create_project("ant", tmp_path / "projects")
 
 
 def test_a_refused_name_comes_with_one_that_would_do(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from string import Template
 
@@ -15,6 +15,10 @@ from mosaic.errors import BadInput, Refused
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST_NAME = 40
+#: Whose distributions are called ``mosaic-NAME`` already, installed here or not.
+OUR_NAMES = frozenset(
+    {"sdk", "registry", "scheduler", "telemetry", "embedded", "cleanrl", "xuance", "rllib", "reference"}
+)
 
 #: Where each template goes; ``{package}`` is the name of the Python package.
 FILES = {
@@ -78,12 +82,24 @@ def name_faults(name: str) -> list[str]:
         faults.append(f"has {len(name)} characters; {_LONGEST_NAME} are enough")
     if keyword.iskeyword(name):
         faults.append("is a word of the Python language")
+    if name in OUR_NAMES:
+        faults.append(f"would make a second mosaic-{name}, and this platform has one of its own; choose another name")
+    elif _NAME.fullmatch(name) and _is_installed(f"mosaic-{name}"):
+        faults.append(f"would make a second mosaic-{name}, and one is installed here; choose another name")
     return faults
 
 
 def package_of(name: str) -> str:
     """Return the Python package of the worker *name*; the prefix keeps it apart from the library."""
     return "mosaic_" + name.replace("-", "_")
+
+
+def _is_installed(distribution: str) -> bool:
+    try:
+        metadata.distribution(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _write_files(name: str, directory: Path) -> None:
