@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -135,6 +136,33 @@ def test_every_module_imports_with_the_standard_library_alone(version: str) -> N
     ended = run(INTERPRETERS[version], "-S", "-W", "error", "-c", script)
 
     assert ("[]\n", "") == (ended.stdout, ended.stderr)
+
+
+READ_FRAME = """
+import sys
+from mosaic.worker.fastlane import *
+lane = FastLaneReader.attach(sys.argv[1])
+print(lane.latest_frame().width, flush=True)
+lane.close()
+"""
+WRITE_FRAME = f"""
+import subprocess, sys
+from mosaic.worker.fastlane import *
+written = FastLaneWriter.create(sys.argv[1], FastLaneConfig(2, 2))
+written.publish(bytes(12))
+for _ in range(2):
+    subprocess.run([sys.executable, "-S", "-c", {READ_FRAME!r}, sys.argv[1]], check=True)
+exec({READ_FRAME!r})
+written.close()
+written.unlink()
+"""
+
+
+@pytest.mark.parametrize("version", INTERPRETERS)
+def test_a_reader_of_frames_takes_nothing_with_it_when_it_leaves(version: str) -> None:
+    ended = run(INTERPRETERS[version], "-S", "-c", WRITE_FRAME, f"test-{uuid4().hex}")
+
+    assert ("2\n2\n2\n", "") == (ended.stdout, ended.stderr)
 
 
 @pytest.mark.parametrize("statement", ["import mosaic.worker", "from mosaic.worker import *"])

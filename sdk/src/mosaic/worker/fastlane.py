@@ -8,8 +8,10 @@ stayed so. Nobody else on the path of telemetry ever sees a frame.
 from __future__ import annotations
 
 import struct
+import sys
 import zlib
 from dataclasses import dataclass, replace
+from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
 from typing import Any
 
@@ -24,6 +26,8 @@ _SLOT = struct.Struct("<QII")
 _FLAGS_AT = 8
 _HEAD_AT = 40
 _METRICS_AT = 56
+#: Rings of this process, which it removes at its end should nobody else.
+_made_here: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,16 @@ class FastLaneFrame:
 def create_fastlane_name(run_id: str) -> str:
     """Return the name of the shared memory in which the frames of *run_id* are."""
     return f"mosaic.fastlane.{run_id}".replace("/", "_")
+
+
+def _attached(name: str) -> SharedMemory:
+    """Open the memory *name* as a guest: Python would else remove it when this process ends."""
+    if sys.version_info >= (3, 13):
+        return SharedMemory(name, track=False)
+    memory = SharedMemory(name)
+    if memory.name not in _made_here:
+        resource_tracker.unregister(f"/{memory.name}", "shared_memory")
+    return memory
 
 
 class FastLaneBase:
@@ -172,6 +186,7 @@ class FastLaneWriter(FastLaneBase):
         slot_size = _SLOT.size + config.slot_payload_bytes
         size = _HEADER.size + config.capacity * slot_size
         writer = cls(SharedMemory(create_fastlane_name(run_id), create=True, size=size), config)
+        _made_here.add(writer._shm.name)
         pixel_format = zlib.crc32(config.pixel_format.encode())
         shape = (config.width, config.height, config.channels, pixel_format)
         sizes = (config.capacity, slot_size, config.slot_payload_bytes)
@@ -216,7 +231,7 @@ class FastLaneReader(FastLaneBase):
         Raises:
             FileNotFoundError: there is none.
         """
-        return cls(SharedMemory(create_fastlane_name(run_id)))
+        return cls(_attached(create_fastlane_name(run_id)))
 
     def latest_frame(self) -> FastLaneFrame | None:
         """Return the newest whole frame, or None while there is none."""
