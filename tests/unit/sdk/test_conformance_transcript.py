@@ -96,3 +96,11 @@ def test_the_first_difference_is_told_with_both_values() -> None:
 
 def test_a_shorter_list_differs() -> None:
     assert first_difference([("a", 1, 0.5)], []) == "1 values against 0"
+
+
+def test_lines_of_upstreams_step_and_episode_writers_are_events_too() -> None:
+    line = Line('{"type": "episode", "episode_index": 2, "num_steps": 4, "total_reward": 1.5}', 0.0)
+
+    assert line.event is not None
+    assert "episode" == line.event["event"]
+    assert [("episode 2 total_reward", 2, 1.5), ("episode 2 num_steps", 2, 4)] == Transcript([line]).points()

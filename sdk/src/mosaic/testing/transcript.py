@@ -15,6 +15,8 @@ EVENT_KEYS = frozenset({"event", "payload", "run_id", "timestamp"})
 
 #: Values that measure the machine, not the learning: they differ between equal runs.
 _CLOCK_METRIC = re.compile(r"sps|fps|time|second|duration|wall|memory|cpu|gpu|per_s\b", re.IGNORECASE)
+#: Where the kind of an event may stand, as readers of telemetry look for it.
+_DISCRIMINATORS = ("event", "type", "event_type")
 _EVENT_START = re.compile(r'\{\s*"event"\s*:')
 
 #: One value of a run: what it is, at which step, and the number.
@@ -31,11 +33,14 @@ class Line:
 
     @cached_property
     def event(self) -> dict[str, Any] | None:
-        """The event this line is, or None for chatter and for what cannot be read."""
+        """The event this line is, or None for chatter and for what cannot be read.
+
+        Its kind is under ``event``, also where the line has it under another of the names that are read.
+        """
         document = _strict_json(self.text)
-        if isinstance(document, dict) and isinstance(document.get("event"), str):
-            return document
-        return None
+        kinds = [document.get(name) for name in _DISCRIMINATORS] if isinstance(document, dict) else []
+        kind = next((kind for kind in kinds if isinstance(kind, str)), None)
+        return None if kind is None else {**document, "event": kind}
 
     def fault(self) -> str | None:
         """Say what is wrong with the line; chatter is never wrong."""
@@ -115,7 +120,7 @@ def _points_of(event: dict[str, Any]) -> list[Point]:
     if event["event"] in ("episode", "episode_end", "episode_done"):
         index = payload.get("episode_index", payload.get("episode"))
         at = payload.get("step", index)
-        keys = ("total_reward", "episode_return", "steps", "episode_length")
+        keys = ("total_reward", "episode_return", "steps", "num_steps", "episode_length")
         return [(f"episode {index} {key}", at, payload[key]) for key in keys if key in payload]
     return []
 
