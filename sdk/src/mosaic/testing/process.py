@@ -187,11 +187,15 @@ class WorkerProcess:
         return tuple(living_processes(self._mark, session=self._process.pid)) if has_proc else ()
 
     def _kill_all(self) -> None:
+        """Kill the worker and all it started; return when they are gone, or cannot be killed."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        for pid in self._living():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + _FOLLOW_S
+        while (left := self._living()) and time.monotonic() < deadline:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(_POLL_S)
 
     def _drain(self) -> None:
         self._listens_until = time.monotonic() + _LISTEN_S
