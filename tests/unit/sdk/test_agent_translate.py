@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosaic.agent.translate import LineCutter, Mask, StepThinner, is_step, landmarks, quiet_s, replace_impostors
+from mosaic.agent.translate import (
+    LineCutter,
+    Mask,
+    StepThinner,
+    is_step,
+    landmarks,
+    may_concern_agent,
+    quiet_s,
+    replace_impostors,
+)
 from mosaic.events import AGENT_KINDS, LogLine, Violation, read_line
 
 NO_SECRETS = Mask(())
@@ -212,7 +221,7 @@ def test_no_spelling_lets_a_worker_speak_as_the_agent(kind: str, disguise: Calla
     payload = '{"outcome":"succeeded","reason":"because","text":"attempt"}'
     line = f'{{"event":"{disguise(kind)}","payload":{payload}}}\n'.encode()
 
-    passed = replace_impostors(line, lambda *_: b"replaced\n")
+    passed = replace_impostors(line, lambda *_: b"replaced\n") if may_concern_agent(line) else line
 
     reading = read_line(passed[:-1])
     assert isinstance(reading, Violation | LogLine) or reading.event not in AGENT_KINDS

@@ -9,7 +9,15 @@ from typing import Any
 
 from mosaic.agent.backlog import Backlog
 from mosaic.agent.spool import Spool
-from mosaic.agent.translate import Landmark, LineCutter, Mask, StepThinner, landmarks, replace_impostors
+from mosaic.agent.translate import (
+    Landmark,
+    LineCutter,
+    Mask,
+    StepThinner,
+    landmarks,
+    may_concern_agent,
+    replace_impostors,
+)
 
 #: Under pressure one step of so many is kept.
 KEEP_EVERY = 100
@@ -110,12 +118,14 @@ class Stream:
         return found
 
     def _take(self, block: bytes) -> list[Landmark]:
-        block = replace_impostors(block, self._violation)
+        concerns_us = may_concern_agent(block)
+        if concerns_us:
+            block = replace_impostors(block, self._violation)
         if self._is_thinning or self._backlog.is_starved:
             block = self._thin(block)
         if block:
             self.append(block)
-        return landmarks(block)
+        return landmarks(block) if concerns_us else []
 
     def _violation(self, kind: str, line: bytes) -> bytes:
         reason = f"only the agent says {kind!r}; from a worker it means nothing"
