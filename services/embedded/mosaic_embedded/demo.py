@@ -35,9 +35,9 @@ def command(
     with (home / "platform.log").open("a", encoding="utf-8") as journal:
         configure_logs("mosaic", as_json=True, stream=journal)
         platform = Platform(home, {**os.environ, "MOSAIC_HOME": str(home)})
-        endpoints = platform.start()
-        out.print("[green]✓[/] the platform is up: registry, scheduler, telemetry and one agent")
         try:
+            endpoints = platform.start()
+            out.print("[green]✓[/] the platform is up: registry, scheduler, telemetry and one agent")
             with Mosaic(endpoints) as fleet:
                 code = _train(fleet, env, seed)
         finally:

@@ -10,6 +10,7 @@ import fcntl
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -58,7 +59,7 @@ class AlreadyRunning(Refused):
 
 @dataclass
 class Platform:
-    """Everything, on this machine. `start`, then `stop`, once each."""
+    """Everything, on this machine. `start`, then `stop`, once each; a start that fails leaves nothing running."""
 
     home: Path
     env: Mapping[str, str]
@@ -69,47 +70,53 @@ class Platform:
     agents: dict[str, Agent] = field(default_factory=dict)
     #: Workers that could not be used, and why.
     broken: dict[str, str] = field(default_factory=dict)
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    #: Ends what was started, the last one first.
+    _started: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> Endpoints:
         """Start everything and say in the state directory where it is.
 
         Raises:
             AlreadyRunning: the state directory is in use.
+            BadInput: the health address is none.
+            Refused: the port of the health address is taken.
         """
-        self._lock = _lock(self.home)
+        try:
+            return self._start(self._started)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End what runs so that the next start continues it, then end the services; stopping again is harmless."""
+        self._started.close()
+
+    def _start(self, started: ExitStack) -> Endpoints:
+        """Start part after part, and put into *started* how each is ended."""
+        started.callback(_lock(self.home).close)
         self._is_up = False
         self._metrics: CollectorRegistry = process_metrics()
-        self._stopping = threading.Event()
-        self._parts: list[tuple[Service, GrpcServer]] = []
         self._machine = look_around(self.env)
         self._probes: dict[str, Probe] = {"agents": self._agents_fault}
-        registry = self._host("registry", self._registry())
+        registry = self._host("registry", self._registry(), started)
         self._telemetry = self._build_telemetry()
-        telemetry = self._host("telemetry", self._telemetry)
-        scheduler = self._host("scheduler", self._scheduler(registry, self._telemetry))
+        telemetry = self._host("telemetry", self._telemetry, started)
+        scheduler = self._host("scheduler", self._scheduler(registry, self._telemetry), started)
         self.endpoints = Endpoints(registry=registry, scheduler=scheduler, telemetry=telemetry)
         self.health = HealthServer(self.health_address, self._probes, self._metrics)
         self.health.start()
+        started.callback(self.health.stop)
+        started.callback(self._stop_agents)
         self.add_new_agents()
+        started.callback((self.home / "endpoints.json").unlink, missing_ok=True)
         self.endpoints.write(self.home)
         self._is_up = True
         self._watcher = threading.Thread(target=self._watch_for_workers, name="workers", daemon=True)
         self._watcher.start()
+        started.callback(self._watcher.join)
+        started.callback(self._stopping.set)
         return self.endpoints
-
-    def stop(self) -> None:
-        """End what runs so that the next start continues it, then end the services."""
-        self._stopping.set()
-        self._watcher.join()
-        (self.home / "endpoints.json").unlink(missing_ok=True)
-        for agent in self.agents.values():
-            agent.stop()
-        for service, server in reversed(self._parts):
-            calls_ended = server.refuse_calls(grace_s=1.0)
-            service.stop()
-            calls_ended.wait()
-        self.health.stop()
-        self._lock.close()
 
     def add_new_agents(self) -> None:
         """Start an agent for every usable worker that has none yet."""
@@ -117,18 +124,22 @@ class Platform:
             if worker.name not in self.agents:
                 self.agents[worker.name] = self._start_agent(worker)
 
+    def _stop_agents(self) -> None:
+        for agent in self.agents.values():
+            agent.stop()
+
     def _agents_fault(self) -> str | None:
         if not self._is_up:
             return "they are being started"
         faults = [f"{name}: {why}" for name, agent in self.agents.items() for why in agent.faults().values()]
         return "; ".join(faults) or None
 
-    def _host(self, name: str, service: Service) -> str:
+    def _host(self, name: str, service: Service, started: ExitStack) -> str:
         self._probes |= {f"{name} {part}": probe for part, probe in service.probes().items()}
         server = GrpcServer([service.registration()], _LOOPBACK)
         service.start()
         server.start()
-        self._parts.append((service, server))
+        started.callback(_end, service, server)
         return server.address
 
     def _database(self, name: str) -> str:
@@ -213,6 +224,12 @@ class Platform:
     def machine(self) -> Machine:
         """What this machine offers."""
         return self._machine
+
+
+def _end(service: Service, server: GrpcServer) -> None:
+    calls_ended = server.refuse_calls(grace_s=1.0)
+    service.stop()
+    calls_ended.wait()
 
 
 def _installed(home: Path) -> list[tuple[str, str]]:

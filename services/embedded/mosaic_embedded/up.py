@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -33,17 +34,20 @@ def command(
     home = (home or home_directory(os.environ)).absolute()
     home.mkdir(parents=True, exist_ok=True)
     env = {**os.environ, "MOSAIC_HOME": str(home)}
-    stopping = threading.Event()
-    _stop_on_signals(stopping)
+    _on_signals(signal.default_int_handler)
     with (home / "platform.log").open("a", encoding="utf-8") as journal:
         configure_logs("mosaic", level=log_level, as_json=True, stream=journal)
         platform = Platform(home, env, slots=slots, health_address=health)
         out.print("[dim]starting …[/]")
-        platform.start()
-        _greet(platform)
-        stopping.wait()
-        out.print("\n[dim]stopping; what runs now continues at the next `mosaic up` …[/]")
-        platform.stop()
+        try:
+            platform.start()
+            stopping = threading.Event()
+            _on_signals(lambda _number, _frame: stopping.set())
+            _greet(platform)
+            stopping.wait()
+            out.print("\n[dim]stopping; what runs now continues at the next `mosaic up` …[/]")
+        finally:
+            platform.stop()
     out.print("stopped")
 
 
@@ -64,9 +68,6 @@ def _greet(platform: Platform) -> None:
     out.print("Try [bold]mosaic submit reference --follow[/] in another terminal. Ctrl-C ends.")
 
 
-def _stop_on_signals(stopping: threading.Event) -> None:
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        stopping.set()
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+def _on_signals(handler: Callable[[int, FrameType | None], object]) -> None:
+    signal.signal(signal.SIGTERM, handler)
+    signal.signal(signal.SIGINT, handler)

@@ -13,7 +13,7 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from mosaic.errors import MosaicError, Unavailable
+from mosaic.errors import MosaicError, Refused, Unavailable
 from mosaic.wire.channel import SERVER_OPTIONS
 from mosaic.wire.status import CODE_KEY, status_of
 
@@ -43,7 +43,7 @@ class GrpcServer:
         people watch, agents are heard.
 
         Raises:
-            MosaicError: the address cannot be bound.
+            Refused: the address cannot be bound.
 
         """
         self._server = grpc.server(
@@ -61,7 +61,7 @@ class GrpcServer:
         try:
             port = self._server.add_insecure_port(address)
         except RuntimeError as error:
-            raise MosaicError(f"cannot listen on {address}: {error}; is another service using the port?") from error
+            raise Refused(f"cannot listen on {address}: {error}; is another service using the port?") from error
         #: Where clients reach it, with the port that was really taken.
         self.address = f"{host}:{port}"
 

@@ -10,8 +10,12 @@ from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from mosaic.errors import BadInput, Refused
+
 #: Returns None when the part works, else what is wrong with it.
 Probe = Callable[[], str | None]
+
+_LAST_PORT = 65535
 
 
 class HealthServer:
@@ -22,8 +26,19 @@ class HealthServer:
     """
 
     def __init__(self, address: str, probes: Mapping[str, Probe], metrics: CollectorRegistry) -> None:
-        host, _, port = address.rpartition(":")
-        self._http = ThreadingHTTPServer((host, int(port)), _handler(probes, metrics))
+        """Bind *address* (``host:port``; port 0 takes a free one).
+
+        Raises:
+            BadInput: *address* is not of that form.
+            Refused: the address cannot be bound.
+        """
+        host, port = _split(address)
+        try:
+            self._http = ThreadingHTTPServer((host, port), _handler(probes, metrics))
+        except OSError as error:
+            raise Refused(
+                f"cannot answer probes on {address}: {error.strerror}; choose another port, or 0 for a free one"
+            ) from error
         self._http.daemon_threads = True
         #: Where it listens, with the port that was really taken.
         self.address = f"{host}:{self._http.server_address[1]}"
@@ -38,6 +53,14 @@ class HealthServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+
+def _split(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not port.isascii() or not port.isdigit() or int(port) > _LAST_PORT:
+        fault = f"{address!r} is not host:port, for example 127.0.0.1:8080; port 0 takes a free one"
+        raise BadInput("health address", [fault])
+    return host, int(port)
 
 
 def check(probes: Mapping[str, Probe]) -> dict[str, str]:

@@ -83,9 +83,6 @@ def run_service(
     except MosaicError as error:
         sys.stderr.write(f"{name}: {error}\n")
         sys.exit(error.exit_code)
-    except OSError as error:
-        sys.stderr.write(f"{name}: cannot listen: {error}\n")
-        sys.exit(1)
     service.start()
     server.start()
     health.start()
