@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import entry_points, version
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperGroup
 
 from mosaic.cli import envs, fleet, follow, reading, runs, submit, workers
 from mosaic.errors import MosaicError
@@ -20,7 +23,24 @@ Exit codes: 0 done, 1 failed inside, 2 bad input, 3 no such thing, 4 refused, 5 
 does not answer, 6 a worker is broken, 10 the run failed, 11 the run was cancelled, 130 interrupted.
 """
 
+
+class _Verbs(TyperGroup):
+    """Every verb; a reader of its output who has seen enough, as in `mosaic events RUN | head`, is no fault."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            # What is still to be flushed must go somewhere, or the interpreter complains at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+
+
 app = typer.Typer(
+    cls=_Verbs,
     help=_HELP,
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -86,12 +106,6 @@ def main() -> None:
     except MosaicError as error:
         Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough, as in `mosaic events RUN | head`.
-        sys.stderr.close()
-        sys.exit(0)
-    except KeyboardInterrupt:
-        sys.exit(130)
 
 
 if __name__ == "__main__":
