@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mosaic.agent.child import death_wrapper
 from mosaic.client import Endpoints, Mosaic
 from tests.servers.handle import free_port
 from tests.stack.environment import install_drill
@@ -32,6 +33,17 @@ class Typed:
     def document(self) -> Any:
         """What it printed, read as JSON."""
         return json.loads(self.output)
+
+
+def finish(typed: subprocess.Popen[str]) -> Typed:
+    """Wait for a command line that was begun; one that does not end is killed, and that is a fault."""
+    try:
+        output, errors = typed.communicate(timeout=_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        typed.kill()
+        output, errors = typed.communicate()
+        raise AssertionError(f"{typed.args} did not end:\n{output}\n{errors}") from None
+    return Typed(typed.returncode, output, errors)
 
 
 class Machine:
@@ -65,11 +77,18 @@ class Machine:
 
     def type(self, *words: str) -> Typed:
         """Run ``mosaic WORDS`` and return what became of it."""
+        return finish(self.begin(*words))
+
+    def begin(self, *words: str) -> subprocess.Popen[str]:
+        """Start ``mosaic WORDS`` and return while it runs."""
         environment = {**os.environ, "MOSAIC_HOME": str(self.home), "COLUMNS": "200", "NO_COLOR": "1"}
-        done = subprocess.run(
-            [*_MOSAIC, *words], env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        return subprocess.Popen(
+            [*death_wrapper(), *_MOSAIC, *words],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
-        return Typed(done.returncode, done.stdout, done.stderr)
 
     def last_words(self) -> str:
         """Return the end of what the platform printed and logged."""

@@ -33,6 +33,7 @@ class Part:
         self._command = [*death_wrapper(), *command]
         kept = {key: os.environ[key] for key in _KEPT_VARIABLES if key in os.environ}
         self._environment = {**kept, **settings}
+        self.health = health
         self._ready_url = f"http://{health}/readyz"
         self._process: subprocess.Popen[bytes] | None = None
 

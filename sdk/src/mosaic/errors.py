@@ -15,7 +15,8 @@
     │   ├── BrokerUnavailable
     │   ├── DatabaseUnavailable
     │   └── ServiceUnavailable
-    └── WorkerBroken             a worker package cannot be loaded or launched
+    ├── WorkerBroken             a worker package cannot be loaded or launched
+    └── RunUnfinished            a run goes on longer than somebody would wait for it
 
 Constructors take facts and build the sentence: what failed, which one, what to do.
 ``code`` is stable and is mapped once to gRPC status (`mosaic.wire.status`) and to the
@@ -164,6 +165,19 @@ class WorkerBroken(MosaicError):
         self.name = name
         self.why = why
         super().__init__(f"worker {name!r} is broken: {why}")
+
+
+class RunUnfinished(MosaicError):
+    """A run has not ended in the time that was given."""
+
+    code = "run_unfinished"
+
+    def __init__(self, run_id: str, within_s: float, state: str, why: str = "") -> None:
+        """Say how it stands; *why* is what the scheduler tells about it, if it was asked."""
+        self.run_id = run_id
+        self.state = state
+        told = why or f"it goes on; `mosaic follow {run_id}` watches it"
+        super().__init__(f"run {run_id} is still {state} after {within_s:g} s: {told}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

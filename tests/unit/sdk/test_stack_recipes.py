@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from mosaic.agent.settings import Settings as AgentSettings
-from mosaic.errors import BadInput
+from mosaic.errors import BadInput, RunUnfinished
 from mosaic.testing import MosaicStack
 from mosaic.testing.containers import brokers, platform
 from mosaic.testing.containers.brokers import Passwords
@@ -19,7 +19,6 @@ from mosaic.testing.containers.faults import (
     ImageMissing,
     PartBroken,
     PlatformMissing,
-    RunUnfinished,
 )
 from mosaic.testing.containers.images import image_of
 from mosaic.testing.containers.recipe import Recipe

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from mosaic.cli import render
 from mosaic.cli.options import AsJson, connect
 from mosaic.client import Mosaic, Run, Summary
-from mosaic.errors import MosaicError
+from mosaic.errors import MosaicError, Unavailable
 from mosaic.lifecycle import RunState
 
 #: What workers call the length of their training; the bar ends there.
@@ -40,13 +40,18 @@ def follow(
 
 
 def follow_runs(platform: Mosaic, run_ids: Sequence[str], *, quiet: bool) -> int:
-    """Watch *run_ids* until all have ended, and return the exit code."""
-    watch = _Watch(platform, run_ids)
+    """Watch *run_ids* until all have ended, and return the exit code.
+
+    A scheduler that goes away meanwhile is awaited: the runs go on without it.
+    """
+    is_live = render.out.is_terminal
+    watch = _Watch(platform, run_ids, on_change=_ignore if quiet or is_live else _tell)
     watch.start()
-    if quiet:
-        watch.done.wait()
-    else:
+    if not quiet and is_live:
         _show(platform, watch)
+    watch.done.wait()
+    if not quiet and watch.fault is None:
+        _conclude(watch.runs)
     if watch.fault is not None:
         raise watch.fault
     states = {run.state for run in watch.runs.values()}
@@ -58,11 +63,13 @@ def follow_runs(platform: Mosaic, run_ids: Sequence[str], *, quiet: bool) -> int
 class _Watch:
     """Keeps the newest state of the runs, in a thread of its own."""
 
-    def __init__(self, platform: Mosaic, run_ids: Sequence[str]) -> None:
+    def __init__(self, platform: Mosaic, run_ids: Sequence[str], *, on_change: Callable[[Run], None]) -> None:
+        """Call *on_change* with every run whose state is news."""
         self.runs: dict[str, Run] = {}
         self.done = threading.Event()
         self.fault: MosaicError | None = None
         self._platform = platform
+        self._on_change = on_change
         self._run_ids = list(run_ids)
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
 
@@ -71,14 +78,26 @@ class _Watch:
 
     def _watch(self) -> None:
         try:
-            for run in self._platform.watch(self._run_ids):
+            for run in self._platform.watch(self._run_ids, on_away=lambda: render.away("the scheduler")):
+                before = self.runs.get(run.run_id)
                 self.runs[run.run_id] = run
+                if before is None or before.state is not run.state:
+                    self._on_change(run)
                 ended = [known for known in self.runs.values() if known.has_ended]
                 if len(ended) == len(self._run_ids):
                     break
         except MosaicError as error:
             self.fault = error
         self.done.set()
+
+
+def _ignore(_run: Run) -> None:
+    """Say nothing: a picture or a document will."""
+
+
+def _tell(run: Run) -> None:
+    """Say in a line how a run stands: a log has no place for bars."""
+    render.out.print(f"{_label(run)} {render.state(run)}")
 
 
 def _show(platform: Mosaic, watch: _Watch) -> None:
@@ -92,23 +111,22 @@ def _show(platform: Mosaic, watch: _Watch) -> None:
         TextColumn("{task.fields[score]}"),
     )
     tasks: dict[str, TaskID] = {}
+    numbers: Mapping[str, Summary] = {}
     with Progress(*columns, console=render.out, refresh_per_second=4, transient=False) as progress:
         finished = False
         while not finished:
             # One more look after the end, so that the last numbers are the final ones.
             finished = watch.done.wait(_LOOK_S)
-            numbers = platform.summaries(list(watch.runs))
+            with suppress(Unavailable):
+                numbers = platform.summaries(list(watch.runs))
             for run in list(watch.runs.values()):
                 _update(progress, tasks, run, numbers)
-    _conclude(platform, watch.runs, render.out)
 
 
 def _update(progress: Progress, tasks: dict[str, TaskID], run: Run, numbers: Mapping[str, Summary]) -> None:
     length = next((run.config[key] for key in _LENGTH_KEYS if isinstance(run.config.get(key), int)), None)
     if run.run_id not in tasks:
-        seed = f" seed {run.seed}" if run.seed is not None else ""
-        label = f"{run.run_id[-8:]} {run.worker}{seed}"
-        tasks[run.run_id] = progress.add_task("", total=length, label=label, state="", speed="", score="")
+        tasks[run.run_id] = progress.add_task("", total=length, label=_label(run), state="", speed="", score="")
     summary = numbers.get(run.run_id)
     step = summary.last_step if summary else 0
     ended_well = run.state is RunState.SUCCEEDED
@@ -123,11 +141,16 @@ def _update(progress: Progress, tasks: dict[str, TaskID], run: Run, numbers: Map
     )
 
 
-def _conclude(platform: Mosaic, runs: Mapping[str, Run], console: Console) -> None:
+def _label(run: Run) -> str:
+    seed = f" seed {run.seed}" if run.seed is not None else ""
+    return f"{run.run_id[-8:]} {run.worker}{seed}"
+
+
+def _conclude(runs: Mapping[str, Run]) -> None:
     for run in runs.values():
         if run.reason:
-            console.print(f"run {run.run_id} {render.state(run)}: {escape(run.reason)}", soft_wrap=True)
+            render.out.print(f"run {run.run_id} {render.state(run)}: {escape(run.reason)}", soft_wrap=True)
         if run.state is RunState.FAILED:
-            console.print(f"  see `mosaic logs {run.run_id}` and `mosaic show {run.run_id}`")
+            render.out.print(f"  see `mosaic logs {run.run_id}` and `mosaic show {run.run_id}`")
         if run.state is RunState.SUCCEEDED:
-            console.print(f"  curve: mosaic metrics {run.run_id}   manifest: mosaic manifest {run.run_id}")
+            render.out.print(f"  curve: mosaic metrics {run.run_id}   manifest: mosaic manifest {run.run_id}")

@@ -39,7 +39,7 @@ def logs(
     """Print what a run wrote besides events: standard output, standard error and its log lines."""
     with connect() as platform:
         run_id = platform.run(run).run.run_id
-        for line in platform.logs(run_id, attempt=attempt, tail=tail, follow=follow):
+        for line in platform.logs(run_id, attempt=attempt, tail=tail, follow=follow, on_away=_telemetry_away):
             if as_json:
                 print(json.dumps(render.as_plain(line)), flush=True)
             else:
@@ -90,7 +90,13 @@ def events(
     with connect() as platform:
         run_id = platform.run(run).run.run_id
         stream = platform.events(
-            run_id, attempt=attempt, from_seq=from_seq, kinds=kind or (), follow=follow, limit=limit
+            run_id,
+            attempt=attempt,
+            from_seq=from_seq,
+            kinds=kind or (),
+            follow=follow,
+            limit=limit,
+            on_away=_telemetry_away,
         )
         for event in stream:
             if jsonl:
@@ -169,6 +175,10 @@ def _line(platform: Mosaic, run_id: str, name: str) -> tuple[list[float], list[f
         return xs, _smoothed(ys), "env_steps" if has_steps else "episodes"
     hint = did_you_mean(name, known | {_EPISODES})
     raise NotFound(f"run {run_id} has no curve {name!r}{hint} (`mosaic metrics {run_id} --list`)")
+
+
+def _telemetry_away() -> None:
+    render.away("telemetry")
 
 
 def _smoothed(values: list[float], window: int = 20) -> list[float]:

@@ -16,7 +16,16 @@ from rich.table import Table
 from mosaic.client import Explanation, Run, RunDetail, Summary
 from mosaic.lifecycle import RunState
 
-out = Console(highlight=False)
+
+class _Out(Console):
+    def on_broken_pipe(self) -> None:
+        # Whoever runs the command decides what a reader's leaving means; rich would call it a failure.
+        raise BrokenPipeError
+
+
+out = _Out(highlight=False)
+#: For what is said beside the answer, so that a pipe gets the answer alone.
+aside = Console(stderr=True, highlight=False)
 
 #: Colour of each state; the rest is plain.
 STYLES: Mapping[RunState, str] = {
@@ -68,6 +77,11 @@ def submitted(runs: Sequence[Run], *, as_json: bool) -> None:
     for run in runs:
         seed = f"  seed {run.seed}" if run.seed is not None else ""
         out.print(f"[green]✓[/] run [bold]{run.run_id}[/]  {run.worker}{seed}  {state(run)}")
+
+
+def away(service: str) -> None:
+    """Say that *service* went away while something of it was being followed."""
+    aside.print(f"{service} is away; the runs go on, and so does this when it is back", style="yellow")
 
 
 def state(run: Run) -> str:

@@ -12,6 +12,7 @@ import grpc
 
 from mosaic.client import reading
 from mosaic.client.endpoints import Endpoints
+from mosaic.client.persistence import OnAway, ignore, persist
 from mosaic.client.values import (
     Curve,
     Episode,
@@ -25,7 +26,7 @@ from mosaic.client.values import (
     Submission,
     Summary,
 )
-from mosaic.errors import NotFound
+from mosaic.errors import NotFound, Refused, RunUnfinished, Unavailable
 from mosaic.hosting.settings import home_directory
 from mosaic.lifecycle import RunState
 from mosaic.wire.channel import open_channel
@@ -55,15 +56,15 @@ class Mosaic:
             print(fleet.manifest(run.run_id).content["outcome"])
     """
 
-    def __init__(self, endpoints: Endpoints) -> None:
-        """Reach the services at *endpoints*; nothing is sent before the first call."""
-        self.endpoints = endpoints
-        self._channels = [
-            open_channel(address) for address in (endpoints.registry, endpoints.scheduler, endpoints.telemetry)
-        ]
-        self._registry = registry_pb2_grpc.RegistryStub(self._channels[0])
-        self._scheduler = scheduler_pb2_grpc.SchedulerStub(self._channels[1])
-        self._telemetry = telemetry_pb2_grpc.TelemetryStub(self._channels[2])
+    def __init__(self, endpoints: Endpoints, *, find: Callable[[], Endpoints] | None = None) -> None:
+        """Reach the services at *endpoints*; nothing is sent before the first call.
+
+        A platform that was away may have come back elsewhere: *find* says where, if it can.
+        """
+        self._find = find
+        self._channels: list[grpc.Channel] = []
+        self._is_closed = False
+        self._reach(endpoints)
 
     @classmethod
     def connect(cls, env: Mapping[str, str] | None = None) -> Mosaic:
@@ -72,8 +73,12 @@ class Mosaic:
         Raises:
             ServiceUnavailable: nothing says where the platform is.
         """
-        env = os.environ if env is None else env
-        return cls(Endpoints.find(env, home_directory(env)))
+        env = dict(os.environ if env is None else env)
+
+        def find() -> Endpoints:
+            return Endpoints.find(env, home_directory(env))
+
+        return cls(find(), find=find)
 
     def __enter__(self) -> Mosaic:
         return self
@@ -83,6 +88,7 @@ class Mosaic:
 
     def close(self) -> None:
         """Close the connections."""
+        self._is_closed = True
         for channel in self._channels:
             channel.close()
 
@@ -140,15 +146,31 @@ class Mosaic:
                 break
         return found
 
-    def watch(self, run_ids: Collection[str] = ()) -> Iterator[Run]:
-        """Yield the runs as they stand, then each again after every change, without end."""
-        request = scheduler_pb2.WatchRunsRequest(run_ids=sorted(run_ids))
-        for run in self._follow(self._scheduler.WatchRuns, request, "scheduler"):
-            yield reading.run(run)
+    def watch(self, run_ids: Collection[str] = (), *, on_away: OnAway = ignore) -> Iterator[Run]:
+        """Yield the runs as they stand, then each again after every change, without end.
 
-    def wait(self, run_id: str) -> Run:
-        """Return the run once it has ended."""
-        return next(run for run in self.watch([run_id]) if run.has_ended)
+        When the scheduler goes away, *on_away* is called once; after its return the runs come as they stand again.
+
+        Raises:
+            RunNotFound: one of *run_ids* names no run.
+            Unavailable: the scheduler did not answer to begin with.
+        """
+        return self._watch(run_ids, on_away=on_away)
+
+    def wait(self, run_id: str, *, within_s: float | None = None) -> Run:
+        """Return the run once it has ended, however often the scheduler goes away meanwhile.
+
+        Raises:
+            RunNotFound: *run_id* names no run.
+            RunUnfinished: it has not ended *within_s* seconds.
+        """
+        deadline = None if within_s is None else time.monotonic() + within_s
+        state = "unknown"
+        for run in self._watch([run_id], deadline=deadline):
+            if run.has_ended:
+                return run
+            run_id, state = run.run_id, run.state.value
+        raise RunUnfinished(run_id, within_s or 0.0, state)
 
     def cancel(self, run_id: str, *, actor: str = "", reason: str = "") -> Run:
         """End a run: SIGTERM, its grace, SIGKILL. An ended run stays as it is."""
@@ -180,23 +202,47 @@ class Mosaic:
         kinds: Collection[str] = (),
         follow: bool = False,
         limit: int = 0,
+        on_away: OnAway = ignore,
     ) -> Iterator[EventLine]:
-        """Yield the events of a run in order; with *follow*, go on until it is sealed."""
+        """Yield the events of a run in order; with *follow*, go on until it is sealed.
+
+        When telemetry goes away from a follower, *on_away* is called once; after its return the next event comes.
+        """
         request = telemetry_pb2.ReadEventsRequest(
             run_id=run_id, attempt=attempt, kinds=sorted(kinds), follow=follow, limit=limit
         )
         if from_seq is not None:
             getattr(request, "from").CopyFrom(telemetry_pb2.Position(attempt=attempt or 1, seq=from_seq))
-        for chunk in self._follow(self._telemetry.ReadEvents, request, "telemetry"):
+        left = limit
+        for chunk in self._chunks(lambda: self._telemetry.ReadEvents, request, on_away):
             for line in chunk.lines:
                 yield EventLine(chunk.attempt, line.seq, line.time, line.kind, line.line)
+            left -= len(chunk.lines)
+            if limit and left <= 0:
+                return
+            if chunk.lines:
+                # A stream that has to be opened again goes on from here.
+                request.limit = max(0, left)
+                position = telemetry_pb2.Position(attempt=chunk.attempt, seq=chunk.lines[-1].seq + 1)
+                getattr(request, "from").CopyFrom(position)
 
-    def logs(self, run_id: str, *, attempt: int = 0, tail: int = 0, follow: bool = False) -> Iterator[LogLine]:
-        """Yield log lines; with *follow*, go on until the run is sealed."""
+    def logs(
+        self, run_id: str, *, attempt: int = 0, tail: int = 0, follow: bool = False, on_away: OnAway = ignore
+    ) -> Iterator[LogLine]:
+        """Yield log lines; with *follow*, go on until the run is sealed.
+
+        When telemetry goes away from a follower, *on_away* is called once; after its return the next line comes.
+        """
         request = telemetry_pb2.ReadLogsRequest(run_id=run_id, attempt=attempt, tail=tail, follow=follow)
-        for chunk in self._follow(self._telemetry.ReadLogs, request, "telemetry"):
-            for entry in chunk.entries:
+        newest = (0, -1)
+        for chunk in self._chunks(lambda: self._telemetry.ReadLogs, request, on_away):
+            fresh = [entry for entry in chunk.entries if (chunk.attempt, entry.seq) > newest]
+            for entry in fresh:
                 yield LogLine(chunk.attempt, entry.seq, entry.time, entry.stream, entry.level, entry.text)
+            if fresh:
+                newest = (chunk.attempt, fresh[-1].seq)
+                # A stream that has to be opened again tells all; what was read is left out above.
+                request.tail = 0
 
     def series(self, run_id: str, *, attempt: int = 0) -> list[SeriesInfo]:
         """Return the curves that can be read."""
@@ -282,9 +328,55 @@ class Mosaic:
         written: scheduler_pb2.Team = self._ask(self._scheduler.SetTeam, team)
         return written
 
-    def _open(self, address: str) -> grpc.Channel:
-        self._channels.append(open_channel(address))
-        return self._channels[-1]
+    def _reach(self, endpoints: Endpoints) -> None:
+        registry, scheduler, telemetry = map(
+            open_channel, (endpoints.registry, endpoints.scheduler, endpoints.telemetry)
+        )
+        # Other threads may still be calling over the channels of before: all are closed at the end.
+        self._channels += [registry, scheduler, telemetry]
+        self.endpoints = endpoints
+        self._registry = registry_pb2_grpc.RegistryStub(registry)
+        self._scheduler = scheduler_pb2_grpc.SchedulerStub(scheduler)
+        self._telemetry = telemetry_pb2_grpc.TelemetryStub(telemetry)
+
+    def _look_again(self) -> bool:
+        """Turn to where the platform is now; tell whether that is somewhere else than before."""
+        if self._is_closed:
+            raise Refused("the connection to the platform was closed")
+        try:
+            found = self._find() if self._find else self.endpoints
+        except Unavailable:
+            return False
+        has_moved = found != self.endpoints
+        if has_moved:
+            self._reach(found)
+        return has_moved
+
+    def _watch(
+        self, run_ids: Collection[str], *, on_away: OnAway = ignore, deadline: float | None = None
+    ) -> Iterator[Run]:
+        request = scheduler_pb2.WatchRunsRequest(run_ids=sorted(run_ids))
+
+        def stream() -> Iterator[Any]:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            return self._follow(self._scheduler.WatchRuns, request, "scheduler", timeout_s=left)
+
+        for run in persist(stream, look_again=self._look_again, on_away=on_away, deadline=deadline):
+            yield reading.run(run)
+
+    def _chunks(self, call: Callable[[], Callable[..., Any]], request: Any, on_away: OnAway) -> Iterator[Any]:
+        """Yield the chunks of a stream of telemetry; one that follows ends only when its run is sealed."""
+
+        def stream() -> Iterator[Any]:
+            return self._follow(call(), request, "telemetry")
+
+        if not request.follow:
+            yield from stream()
+            return
+        for chunk in persist(stream, look_again=self._look_again, on_away=on_away):
+            yield chunk
+            if chunk.sealed:
+                return
 
     def _command(self, call: Callable[..., Any], run_id: str, actor: str, reason: str = "") -> Run:
         request = scheduler_pb2.RunCommand(run_id=run_id, actor=actor, reason=reason)
@@ -296,8 +388,10 @@ class Mosaic:
         except grpc.RpcError as error:
             raise error_from(error, service=service, address=getattr(self.endpoints, service)) from error
 
-    def _follow(self, call: Callable[..., Any], request: Any, service: str) -> Iterator[Any]:
-        stream = call(request)
+    def _follow(
+        self, call: Callable[..., Any], request: Any, service: str, *, timeout_s: float | None = None
+    ) -> Iterator[Any]:
+        stream = call(request, timeout=timeout_s)
         try:
             yield from stream
         except grpc.RpcError as error:

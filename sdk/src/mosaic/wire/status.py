@@ -37,6 +37,9 @@ STATUS: dict[type[MosaicError], grpc.StatusCode] = {
     MosaicError: grpc.StatusCode.INTERNAL,
 }
 
+#: What a call ends with when its server is away, too slow, or ends before it has answered.
+_GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+
 _BY_CODE: dict[str, type[MosaicError]] = {
     kind.code: kind
     for kind in (
@@ -73,7 +76,7 @@ def error_from(rpc_error: grpc.RpcError, *, service: str, address: str) -> Mosai
     kind = _BY_CODE.get(str(code))
     if kind is not None:
         return _revive(kind, details)
-    if call.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+    if call.code() in _GONE:
         return ServiceUnavailable(service, address, details.splitlines()[0][:200])
     return MosaicError(f"{service} at {address} failed: {details}")
 

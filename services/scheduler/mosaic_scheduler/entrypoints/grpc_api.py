@@ -137,12 +137,14 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
 
     def WatchRuns(self, request: wire.WatchRunsRequest, context: grpc.ServicerContext) -> Iterator[wire.Run]:
         """Stream runs as they change."""
-        wanted, revision, count = set(request.run_ids), -1, self._bell.rings()
+        wanted: set[RunId] = set()
+        revision, count = -1, self._bell.rings()
         while context.is_active() and not self._ending.is_set():
             with self._store.read() as work:
                 newest = work.revision()
-                if revision < 0 and wanted:
-                    found = [run for run in map(work.run, map(RunId, sorted(wanted))) if run is not None]
+                if revision < 0 and request.run_ids:
+                    found = [commands.find(work, name) for name in request.run_ids]
+                    wanted = {run.run_id for run in found}
                     rows = [(run, work.attempt(run.run_id, run.attempt)) for run in found]
                 else:
                     rows = work.changed_since(revision)

@@ -52,13 +52,3 @@ class PlatformMissing(Unavailable):
     """The stack runs no services: it was made with only_brokers, or it is used outside of its ``with`` block."""
 
     code = "platform_missing"
-
-
-class RunUnfinished(Unavailable):
-    """A run has not ended in the time that a test gives it."""
-
-    code = "run_unfinished"
-
-    def __init__(self, run_id: str, within_s: float, state: str, why: str) -> None:
-        self.run_id = run_id
-        super().__init__(f"run {run_id} is still {state} after {within_s:g} s: {why}")

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mosaic.client import Manifest, Mosaic, Run, RunDetail
-from mosaic.errors import MosaicError, Unavailable
+from mosaic.errors import MosaicError, RunUnfinished, Unavailable
 from mosaic.lifecycle import RunState
-from mosaic.testing.containers.faults import RunUnfinished
 
 #: Containers share the machine with whatever else it tests; a deadline only bounds how long a failure takes.
 PATIENCE_S = 300.0

@@ -1,0 +1,131 @@
+"""Who follows a run sees its end, even if the platform is stopped and started again meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mosaic.client import Mosaic
+from mosaic.errors import RunNotFound, RunUnfinished
+from mosaic.lifecycle import RunState
+from tests.stack.embedded import Machine, finish
+from tests.stack.runs import submit, wait_for_end, wait_for_state
+from tests.stack.waiting import until
+
+LENGTH = {"episodes": 60, "steps": 5, "checkpoint_every": 2, "pause_ms": 100.0, "garbage": True}
+ENDLESS = {"episodes": 100_000, "pause_ms": 50.0}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A machine on which the platform is up."""
+    machine = Machine(tmp_path_factory.mktemp("machine"))
+    machine.up()
+    yield machine
+    machine.platform.stop()
+
+
+def connect(machine: Machine) -> Mosaic:
+    """Return a client that finds the platform as a person's program does."""
+    return Mosaic.connect({"MOSAIC_HOME": str(machine.home)})
+
+
+def start_run(machine: Machine) -> str:
+    """Start a run of some seconds and return its id once it has saved a checkpoint."""
+    with machine.connect() as mosaic:
+        run_id = submit(mosaic, **LENGTH).run_id
+    until(lambda: list((machine.runs_root / run_id / "checkpoints").glob("*.json")), what="a checkpoint")
+    return run_id
+
+
+def first_line(typed: subprocess.Popen[str]) -> str:
+    """Return the first line that a command prints, and leave the rest to be read by whoever finishes it."""
+    assert typed.stdout is not None
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(typed.stdout.fileno(), 1)):
+        line += byte
+    return line.decode()
+
+
+def restart(machine: Machine) -> None:
+    """Stop the platform in good order and start it again; its ports are others then."""
+    machine.interrupt()
+    machine.up()
+
+
+def test_follow_goes_on_until_the_run_has_ended(stack: Machine) -> None:
+    run_id = start_run(stack)
+    following = stack.begin("follow", run_id)
+    tailing = stack.begin("events", run_id, "--follow", "--jsonl")
+    reading = stack.begin("logs", run_id, "--follow", "--json")
+    begun = {typed: first_line(typed) for typed in (following, tailing, reading)}
+
+    restart(stack)
+
+    followed = finish(following)
+    assert 0 == followed.exit_code, followed.errors
+    assert "succeeded" in followed.output
+    assert 1 == followed.errors.count("the scheduler is away"), followed.errors
+    assert stack.type("events", run_id, "--jsonl").output == begun[tailing] + finish(tailing).output
+    assert stack.type("logs", run_id, "--json").output == begun[reading] + finish(reading).output
+
+
+def test_wait_outlives_a_restart(stack: Machine) -> None:
+    run_id = start_run(stack)
+    with connect(stack) as mosaic:
+        restart(stack)
+
+        assert RunState.SUCCEEDED == mosaic.wait(run_id).state
+
+
+def test_wait_takes_the_beginning_of_an_id_and_refuses_what_names_no_run(stack: Machine) -> None:
+    with connect(stack) as mosaic:
+        run_id = submit(mosaic).run_id
+        wait_for_end(mosaic, run_id)
+
+        assert run_id == mosaic.wait(run_id[:-2].lower()).run_id
+        with pytest.raises(RunNotFound, match="there is no run 'NOSUCHRUN'"):
+            mosaic.wait("NOSUCHRUN")
+        with pytest.raises(RunNotFound):
+            next(mosaic.watch([run_id, "NOSUCHRUN"]))
+
+
+def test_a_wait_can_be_bounded(stack: Machine) -> None:
+    with connect(stack) as mosaic:
+        run_id = submit(mosaic, **ENDLESS).run_id
+        wait_for_state(mosaic, run_id, RunState.RUNNING)
+
+        with pytest.raises(RunUnfinished, match=f"run {run_id} is still running after 0.5 s"):
+            mosaic.wait(run_id, within_s=0.5)
+
+        mosaic.cancel(run_id)
+        assert RunState.CANCELLED == mosaic.wait(run_id).state
+
+
+def test_a_reader_who_has_seen_enough_is_no_fault(stack: Machine) -> None:
+    with connect(stack) as mosaic:
+        run_id = submit(mosaic, episodes=500).run_id
+        wait_for_end(mosaic, run_id)
+    for words in (("events", run_id, "--jsonl"), ("events", run_id), ("logs", run_id), ("runs", "--json")):
+        with stack.begin(*words) as typed:
+            assert typed.stdout is not None
+            assert typed.stderr is not None
+            typed.stdout.close()
+            said = typed.stderr.read()
+
+        assert ("", 0) == (said, typed.returncode), words
+
+
+def test_a_platform_that_cannot_start_says_why_and_ends(stack: Machine, tmp_path: Path) -> None:
+    taken = stack.platform.health
+    other = Machine(tmp_path)
+    for address, exit_code, words in (("nonsense", 2, "is not host:port"), (taken, 4, "already in use")):
+        typed = other.type("up", "--health", address)
+
+        assert exit_code == typed.exit_code, typed.errors
+        assert words in typed.errors.lower()
+        assert "Traceback" not in typed.errors
