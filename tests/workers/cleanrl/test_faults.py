@@ -32,6 +32,10 @@ def schema(cleanrl: InstalledWorker) -> Any:
         ({"algo_params": {"buffer_size": 10}}, "algo_params.buffer_size: is not a known field"),
         ({"algo": "dqn", "algo_params": {"buffer_size": "many"}}, "algo_params.buffer_size: must be an integer"),
         ({"total_step": 5}, "did you mean 'total_steps'?"),
+        ({"extras": {"lerning_rate": 1}}, "extras.lerning_rate: is not a known field, did you mean 'learning_rate'?"),
+        ({"extras": {"env_id": "CartPole-v1"}}, "extras.env_id: is not a known field"),
+        ({"extras": {"gamma": 1.5}}, "extras.gamma: must be at most 1"),
+        ({"extras": {"total_timesteps": 0}}, "extras.total_timesteps: must be at least 1"),
         ({"tensorboard_dir": "../other/tensorboard"}, "tensorboard_dir: must stay inside the run directory"),
     ],
 )
@@ -40,6 +44,13 @@ def test_a_misspelt_setting_is_refused_at_submission(schema: Any, change: dict[s
 
     assert 1 == len(faults)
     assert sentence in faults[0]
+
+
+@pytest.mark.parametrize("algo", [{"algo": "dqn"}, {}], ids=["named", "by-default"])
+def test_every_misspelt_setting_is_named(schema: Any, algo: dict[str, str]) -> None:
+    faults = validate_config(schema, {"run_id": "r", **algo, "extras": {"lerning_rate": 1, "env_id": "Nope"}})
+
+    assert ["extras.env_id", "extras.lerning_rate"] == sorted(fault.partition(":")[0] for fault in faults)
 
 
 def test_every_algorithm_that_must_be_offered_is(schema: Any) -> None:
@@ -84,24 +95,36 @@ def test_a_dry_run_shows_the_command_and_says_either_way_about_cuda(cleanrl: Ins
     assert "--clip-vloss False" in told["command"]
 
 
+def test_without_a_gpu_in_the_lease_none_is_asked_for(cleanrl: InstalledWorker) -> None:
+    run = cleanrl.run("no-lease", SHORT, "--dry-run", CUDA_VISIBLE_DEVICES="")
+
+    assert "--cuda False" in run.of("run_completed")[0]["command"]
+
+
 @pytest.mark.parametrize(
-    ("cuda", "visible", "told"),
-    [(None, "", "--cuda False"), (None, "GPU-1", "--cuda True"), (False, "GPU-1", "--cuda False")],
+    ("cuda", "visible", "why"), [(True, "", "cuda is true"), (None, "GPU-1", "the lease has a GPU")]
 )
-def test_a_gpu_is_used_where_the_lease_has_one(
-    cleanrl: InstalledWorker, cuda: bool | None, visible: str, told: str
+def test_a_gpu_that_is_not_there_is_a_warning(
+    cleanrl: InstalledWorker, cuda: bool | None, visible: str, why: str
 ) -> None:
-    run = cleanrl.run(f"gpu-{cuda}-{visible}", {**SHORT, "cuda": cuda}, "--dry-run", CUDA_VISIBLE_DEVICES=visible)
-
-    assert told in run.of("run_completed")[0]["command"]
-
-
-def test_a_gpu_that_is_not_there_is_a_warning(cleanrl: InstalledWorker) -> None:
-    run = cleanrl.run("no-gpu", {**SHORT, "cuda": True}, CUDA_VISIBLE_DEVICES="")
+    run = cleanrl.run(f"no-gpu-{cuda}", {**SHORT, "cuda": cuda}, CUDA_VISIBLE_DEVICES=visible)
 
     assert 0 == run.exit_code
     (warning,) = [one["text"] for one in run.of("log") if one["level"] == "warning"]
-    assert "CPU" in warning
+    assert f"{why}, but torch can use none here: this run learns on the CPU" == warning
+
+
+def test_what_the_desktop_application_writes_is_accepted(cleanrl: InstalledWorker, schema: Any) -> None:
+    extras = {"cuda": False, "wandb_project_name": "mine", "learning_rate": 0.1, "algo_params": {"gamma": 0.9}}
+    config = {"algo": "ppo", "env_id": "CartPole-v1", "total_timesteps": 512, "seed": 1, "extras": extras}
+
+    run = cleanrl.run("desktop", config, "--dry-run")
+
+    command = run.of("run_completed")[0]["command"] + " "
+    assert [] == validate_config(schema, {"run_id": "r", **config})
+    assert "mine" == run.of("run_started")[0]["config"]["wandb_project"]
+    for told in ("--total-timesteps 512 ", "--learning-rate 0.1 ", "--gamma 0.9 "):
+        assert told in command
 
 
 def test_a_preset_is_shown_in_the_command_and_gives_way_to_what_was_set(cleanrl: InstalledWorker) -> None:

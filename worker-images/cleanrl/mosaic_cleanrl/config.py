@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from mosaic.errors import BadInput
 from mosaic.worker import config_schema, validate_config
+from mosaic.worker.extras import unfold
 from mosaic.worker.validation import INSIDE_RUN_DIRECTORY
-
-_LAUNCHER_IDS = frozenset({"worker_id", "agent_id"})
 
 #: Hyper-parameters for a purpose, by script. CleanRL's own are meant for half a million steps and more.
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -98,12 +97,7 @@ class CleanRLConfig:
 
         The entries of ``extras`` become settings, or arguments of the script.
         """
-        told = {name: value for name, value in data.items() if name not in _LAUNCHER_IDS}
-        extras = dict(told.pop("extras", {}))
-        known = {one.name for one in fields(cls)}
-        ours = {name: extras.pop(name) for name in list(extras) if name in known}
-        parameters = {**extras, **ours.pop("algo_params", {}), **told.pop("algo_params", {})}
-        return cls(**{**ours, **told}, algo_params=parameters)
+        return cls(**unfold(data, [one.name for one in fields(cls)]))
 
     @property
     def resolved_env_id(self) -> str:

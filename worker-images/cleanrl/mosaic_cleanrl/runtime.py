@@ -14,6 +14,7 @@ from typing import Any
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
+from mosaic.worker.gpu import learns_on_gpu
 from mosaic.worker.wandb_guard import WandbGuard, WandbSettings
 from mosaic_cleanrl.config import CleanRLConfig
 from mosaic_cleanrl.scripts import find_script
@@ -45,7 +46,7 @@ class CleanRLRuntime:
         self.env_id = config.resolved_env_id
         self.run_dir = Path(environment.get("MOSAIC_RUN_DIR") or ".").resolve()
         self.checkpoint_dir = Path(environment.get("MOSAIC_CHECKPOINT_DIR") or self.run_dir / "checkpoints").resolve()
-        self._has_gpu = bool(environment.get("CUDA_VISIBLE_DEVICES"))
+        self._environment = environment
         self._is_dry_run = dry_run
         self._wandb: WandbGuard | None = None
         self._resume_path = Path(config.policy_path) if config.policy_path and config.mode == "policy_eval" else None
@@ -85,7 +86,7 @@ class CleanRLRuntime:
             "env_id": self.env_id,
             "total_timesteps": config.total_steps,
             "seed": self.seed,
-            "cuda": self._wants_gpu,
+            "cuda": self._learns_on_gpu(),
             "capture_video": config.capture_video,
             **config.parameters,
         }
@@ -103,8 +104,9 @@ class CleanRLRuntime:
     def run(self) -> dict[str, Any]:
         """Train to the end, or until asked to stop; evaluate if asked to; return a summary."""
         if self._is_dry_run:
-            self.emitter.log(f"would run: {self.command()}")
-            return {"status": "completed", "mode": "dry-run", "command": self.command()}
+            command = self.command()
+            self.emitter.log(f"would run: {command}")
+            return {"status": "completed", "mode": "dry-run", "command": command}
         try:
             return self._play() if self.config.mode == "policy_eval" else self._train()
         except TrainingStopped:
@@ -140,10 +142,6 @@ class CleanRLRuntime:
             should_stop=lambda: self.training.is_asked_to_stop,
         )
 
-    @property
-    def _wants_gpu(self) -> bool:
-        return self._has_gpu if self.config.cuda is None else self.config.cuda
-
     def _play(self) -> dict[str, Any]:
         assert self._resume_path is not None
         return {"status": "completed", "mode": "policy_eval", **self._evaluated(self._resume_path)}
@@ -153,7 +151,6 @@ class CleanRLRuntime:
 
         loop = self._main_loop()
         self._tell_of_preset()
-        self._warn_of_missing_gpu()
         self._prepare_run_dir()
         self._wandb = self._start_wandb()
         try:
@@ -193,11 +190,15 @@ class CleanRLRuntime:
                 "preset=none gives the script's own"
             )
 
-    def _warn_of_missing_gpu(self) -> None:
-        import torch
+    def _learns_on_gpu(self) -> bool:
+        def sees_gpu() -> bool:
+            import torch
 
-        if self._wants_gpu and not torch.cuda.is_available():
-            self.emitter.log("cuda: there is no GPU that torch can use, so this run trains on the CPU", "warning")
+            return bool(torch.cuda.is_available())
+
+        return learns_on_gpu(
+            self.config.cuda, self._environment, sees_gpu, lambda sentence: self.emitter.log(sentence, "warning")
+        )
 
     def _prepare_run_dir(self) -> None:
         self.run_dir.mkdir(parents=True, exist_ok=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from mosaic.worker import config_schema
 from mosaic.worker.environments import missing_from
+from mosaic.worker.extras import add_other_names, extras_of
 from mosaic_cleanrl.config import CleanRLConfig
 from mosaic_cleanrl.scripts import ALIASES, Parameter, Script, installed_scripts, usable_names
 
@@ -19,19 +21,23 @@ RESERVED = frozenset(
 )
 
 _DEFAULT_ALGO = CleanRLConfig.__dataclass_fields__["algo"].default
+# The validator reports the choice with the fewest faults: being of another algorithm must count for more
+# than any number of misspelt parameters, or the wrong algorithm's parameters would be suggested.
 _WEIGHT = 8
+_NAMES_AN_ALGO = {"allOf": [{"required": ["algo"]}] * _WEIGHT}
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def published_schema() -> dict[str, Any]:
-    """Return the schema: the fields of `CleanRLConfig`, and per algorithm what ``algo_params`` may hold."""
+    """Return the schema: the fields of `CleanRLConfig`, and what each algorithm adds to them."""
     import gymnasium
 
     schema = config_schema(CleanRLConfig)
     names = sorted(usable_names(), key=lambda name: name != _DEFAULT_ALGO)
     schema["properties"]["algo"]["enum"] = names
     schema["$defs"] = {name: parameters_schema(_script(name)) for name in names if name not in ALIASES}
-    schema["anyOf"] = [_branch(name) for name in names] + [_unknown_algo(names)]
+    add_other_names(schema["properties"])
+    schema["anyOf"] = [_branch(name, schema) for name in names] + [_unknown_algo(names)]
     schema["x-algorithms"] = {name: _abilities(_script(name)) for name in names}
     schema["x-missing-environments"] = missing_from(gymnasium.registry)
     return schema
@@ -80,15 +86,17 @@ def _script(name: str) -> Script:
     return installed_scripts()[ALIASES.get(name, name)]
 
 
-def _branch(name: str) -> dict[str, Any]:
-    # The validator reports the choice with the fewest faults: being of another algorithm must count for more
-    # than any number of misspelt parameters, or the wrong algorithm's parameters would be suggested.
+def _branch(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     is_this = {"allOf": [{"const": name}] * _WEIGHT}
-    parameters = {"$ref": f"#/$defs/{ALIASES.get(name, name)}"}
-    branch: dict[str, Any] = {"properties": {"algo": is_this, "algo_params": parameters}}
-    return branch if name == _DEFAULT_ALGO else {**branch, "required": ["algo"]}
+    script = ALIASES.get(name, name)
+    all_parameters = {"$ref": f"#/$defs/{script}"}
+    parameters = {one: {"$ref": f"#/$defs/{script}/properties/{one}"} for one in schema["$defs"][script]["properties"]}
+    extras = extras_of(schema["properties"], all_parameters, parameters)
+    branch: dict[str, Any] = {"properties": {"algo": is_this, "algo_params": all_parameters, "extras": extras}}
+    return branch if name == _DEFAULT_ALGO else {**branch, **_NAMES_AN_ALGO}
 
 
 def _unknown_algo(names: list[str]) -> dict[str, Any]:
     """Leave a name that no branch knows to the list of names, which says more about it."""
-    return {"properties": {"algo": {"pattern": f"^(?!({'|'.join(names)})$)"}}, "required": ["algo"]}
+    is_none = {"allOf": [{"pattern": f"^(?!({'|'.join(names)})$)"}] * _WEIGHT}
+    return {"properties": {"algo": is_none}, **_NAMES_AN_ALGO}

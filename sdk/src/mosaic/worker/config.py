@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mosaic.errors import BadInput
+from mosaic.worker.extras import own_names
 from mosaic.worker.schema import config_schema
 from mosaic.worker.validation import validate_config
 
@@ -94,10 +95,12 @@ def load_worker_config_from_file(path: Path, config_class: type[ConfigT]) -> Con
 def load_strictly(path: Path, config_class: type[ConfigT], overrides: Mapping[str, Any] | None = None) -> ConfigT:
     """Read the configuration at *path* and refuse what its schema refuses, unknown fields too.
 
-    Fields that launchers add (`LAUNCHER_FIELDS`) are always allowed. *overrides* replace fields of
-    the file. Raises as `load_worker_config_from_file` does.
+    Fields that launchers add (`LAUNCHER_FIELDS`) are always allowed, and so are the names that upstream's forms
+    have for a field (`OTHER_NAMES`). *overrides* replace fields of the file. Raises as
+    `load_worker_config_from_file` does.
     """
-    data = {**read_config_data(path), **(overrides or {})}
+    known = config_schema(config_class).get("properties", {})
+    data = own_names({**read_config_data(path), **(overrides or {})}, known)
     return _build(data, config_class, str(path), schema_faults(config_class, data))
 
 
