@@ -17,10 +17,15 @@ from pathlib import Path
 
 SERVICES = ("registry", "scheduler", "telemetry")
 #: Everybody in the container may read them: who gets which folder is decided by what is mounted.
-_MODE = 0o444
+_FILE_MODE = 0o444
+_FOLDER_MODE = 0o755
+#: On the host, nobody but who made the set comes as far as that.
+_SET_MODE = 0o700
 _WEAKEST = 16
 #: Where passwords stand: in an address, and in the words of RabbitMQ, Redis and PostgreSQL.
-_PASSWORDS = re.compile(r"(?<=:)[^:/@\s]*(?=@)|(?<=default_pass = )\S*|(?<=requirepass )\S*|(?<=PASSWORD ')[^']*")
+_PASSWORDS = re.compile(
+    r"://[^:/@\s]*:([^:/@\s]*)@|^default_pass *= *(\S*)|^requirepass +(\S*)|PASSWORD '([^']*)'", re.MULTILINE
+)
 
 
 def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(24)) -> dict[str, str]:
@@ -42,28 +47,22 @@ def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(24)
 
 def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
     """Return what is wrong with the set in *folder*: files that are missing and passwords that can be guessed."""
-    faults = []
-    for name in wanted:
-        path = folder / name
-        if not path.is_file():
-            faults.append(f"{path} is missing")
-        elif any(len(found) < _WEAKEST for found in passwords_in(path.read_text(encoding="utf-8"), name)):
-            faults.append(f"{path} has a password of fewer than {_WEAKEST} characters")
-    return faults
+    return [fault for name, text in wanted.items() if (fault := _fault_of(folder / name, name, text))]
 
 
 def passwords_in(text: str, name: str) -> list[str]:
     """Return the passwords in the file called *name* that holds *text*."""
-    return [text.strip()] if name.endswith("/password") else _PASSWORDS.findall(text)
+    if name.endswith("/password"):
+        return [text.strip()]
+    return [found[found.lastindex or 0] for found in _PASSWORDS.finditer(text)]
 
 
 def make(folder: Path, *, given: bool) -> list[str]:
     """Make the set in *folder* unless it is *given* or there already; return what is wrong with it."""
     wanted = secret_files()
-    there = [name for name in wanted if (folder / name).exists()]
-    if not there and not given:
+    if not given and not any((folder / name).exists() for name in wanted):
         for name, text in wanted.items():
-            _write(folder / name, text)
+            _write(folder, name, text)
     return faults_of(folder, wanted)
 
 
@@ -85,10 +84,29 @@ def _database(service: str, password: str) -> str:
     return f"CREATE ROLE {service} LOGIN PASSWORD '{password}';\nCREATE DATABASE {service} OWNER {service};\n"
 
 
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _fault_of(path: Path, name: str, wanted: str) -> str:
+    """Return what is wrong with one file, which needs as many passwords as the *wanted* text has."""
+    try:
+        found = passwords_in(path.read_text(encoding="utf-8"), name)
+    except FileNotFoundError:
+        return f"{path} is missing"
+    except OSError as error:
+        return f"{path} cannot be read ({error.strerror}): it and its folder must be readable for all"
+    if len(found) < len(passwords_in(wanted, name)):
+        return f"{path} lacks a password, or has one that cannot be read: an address has %2F, %3A, %40 for /, :, @"
+    if any(len(password) < _WEAKEST for password in found):
+        return f"{path} has a password of fewer than {_WEAKEST} characters"
+    return ""
+
+
+def _write(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    folder.mkdir(_SET_MODE, parents=True, exist_ok=True)
+    if not path.parent.exists():
+        path.parent.mkdir()
+        path.parent.chmod(_FOLDER_MODE)
     path.write_text(text, encoding="utf-8")
-    path.chmod(_MODE)
+    path.chmod(_FILE_MODE)
 
 
 if __name__ == "__main__":

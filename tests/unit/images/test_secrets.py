@@ -1,6 +1,11 @@
 from __future__ import annotations
 
 import itertools
+import os
+import stat
+from contextlib import contextmanager
+
+import pytest
 
 from compose.make_secrets import faults_of, make, passwords_in, secret_files
 
@@ -47,3 +52,62 @@ def test_a_password_that_can_be_guessed_is_refused_wherever_it_stands(tmp_path):
         (tmp_path / name).write_text(text)
 
     assert len(secret_files()) == len(faults_of(tmp_path, secret_files()))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("postgres/password", "\n"),
+        (
+            "postgres/databases.sql",
+            secret_files()["postgres/databases.sql"].replace("LOGIN PASSWORD", "LOGIN --", 1),
+        ),
+        ("rabbitmq/credentials.conf", ""),
+        ("rabbitmq/credentials.conf", "# default_pass = a-password-of-nobody\n"),
+        ("redis/redis.conf", "requirepass\n"),
+        ("telemetry/redis-url", "redis://redis:6379/0"),
+        ("agent/broker-url", "amqp://mosaic:a-password/of-nobody@rabbitmq:5672/"),
+        ("agent/broker-url", "amqp://mosaic@rabbitmq:5672/"),
+    ],
+)
+def test_a_file_without_the_password_that_belongs_there_is_refused(tmp_path, name, text):
+    make(tmp_path, given=False)
+    (tmp_path / name).unlink()
+    (tmp_path / name).write_text(text)
+
+    [fault] = make(tmp_path, given=True)
+
+    assert fault.startswith(f"{tmp_path}/{name} ")
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_on_a_host_only_the_owner_comes_near_and_in_a_container_everybody_reads(tmp_path, umask):
+    with _umask(umask):
+        make(tmp_path / "secrets", given=False)
+
+    made = list((tmp_path / "secrets").rglob("*"))
+    assert 0o700 == _mode(tmp_path / "secrets")
+    assert {0o755} == {_mode(path) for path in made if path.is_dir()}
+    assert {0o444} == {_mode(path) for path in made if path.is_file()}
+
+
+def test_a_file_that_cannot_be_read_is_named_with_what_to_do(tmp_path):
+    make(tmp_path, given=False)
+    (tmp_path / "agent/broker-url").unlink()
+    (tmp_path / "agent/broker-url").mkdir()
+
+    fault = f"{tmp_path}/agent/broker-url cannot be read (Is a directory): it and its folder must be readable for all"
+    assert [fault] == make(tmp_path, given=True)
+
+
+@contextmanager
+def _umask(mask):
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
