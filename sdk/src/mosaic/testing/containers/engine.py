@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 from collections.abc import Iterable, Iterator
@@ -10,6 +9,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mosaic.testing.containers.faults import EngineMissing, ExtraMissing, ImageMissing
+from mosaic.testing.containers.images import PREFIX
 
 if TYPE_CHECKING:
     from testcontainers.core.docker_client import DockerClient
@@ -29,11 +29,11 @@ def connect() -> DockerClient:
     """
     try:
         from docker.errors import DockerException
-        from testcontainers.core.docker_client import DockerClient
+        from testcontainers.core.docker_client import DockerClient, get_docker_host
     except ModuleNotFoundError as error:
         raise ExtraMissing(str(error.name)) from error
     # The client library leaks its socket when nobody listens, so the usual case is looked at first.
-    if "DOCKER_HOST" not in os.environ and not _accepts(_SOCKET):
+    if not get_docker_host() and not _accepts(_SOCKET):
         raise EngineMissing(f"nobody listens on {_SOCKET}")
     try:
         engine = DockerClient(timeout=_TIMEOUT_S)
@@ -53,7 +53,7 @@ def engine_answers() -> bool:
 
 
 def require_images(engine: DockerClient, images: Iterable[str]) -> None:
-    """Make sure that every image is here, pulling what is not.
+    """Make sure that every image is here, pulling what is not; those of the platform are built, never pulled.
 
     Raises:
         ImageMissing: names all that are neither here nor to be pulled.
@@ -91,6 +91,8 @@ def _has(client: Any, image: str) -> bool:
     try:
         client.images.get(image)
     except ImageNotFound:
+        if image.startswith(f"{PREFIX}/"):
+            return False
         try:
             client.images.pull(image)
         except APIError:

@@ -221,7 +221,7 @@ class MosaicStack:
 
     def last_words(self) -> str:
         """Return the end of what every container printed, for a report."""
-        return "\n".join(f"----- {part.name}\n{part.logs()}" for part in self.parts.values())
+        return "\n".join(f"----- {part.name}\n{_words_of(part)}" for part in self.parts.values())
 
     def _start_brokers(self) -> None:
         made = [self.part_of(make(self._image(name), self._passwords)) for name, make in _BROKER_RECIPES.items()]
@@ -266,3 +266,13 @@ class MosaicStack:
         with ThreadPoolExecutor(_STARTING_AT_ONCE) as pool:
             for done in [pool.submit(act, part) for part in parts]:
                 done.result()
+
+
+def _words_of(part: Part) -> str:
+    """Return the end of what *part* printed; a report is written even when the engine is gone with it."""
+    from docker.errors import DockerException
+
+    try:
+        return part.logs()
+    except (DockerException, OSError) as error:
+        return f"(cannot be asked: {error})"
