@@ -17,7 +17,8 @@ DOCKERFILES := $(wildcard services/*/Dockerfile worker-images/*/Dockerfile compo
 # An image that holds wheels which the index does not have or which cost much to fetch; taken where it exists.
 WHEELS ?= $(shell docker image inspect --format local/wheels local/wheels 2>/dev/null || echo scratch)
 # One build at a time: two libraries at once need more memory and network than most machines have to spare.
-COMPOSE = COMPOSE_PARALLEL_LIMIT=1 DOCKER_BUILDKIT=1 MOSAIC_VERSION=$(VERSION) MOSAIC_REVISION=$(REVISION) WHEELS=$(WHEELS) docker compose
+COMPOSE = COMPOSE_PARALLEL_LIMIT=1 DOCKER_BUILDKIT=1 MOSAIC_VERSION=$(VERSION) MOSAIC_REVISION=$(REVISION) WHEELS=$(WHEELS) docker compose \
+  $(if $(filter cuda,$(TORCH_VARIANT)),-f docker-compose.yml -f docker-compose.gpu.yml)
 
 .PHONY: help setup check fmt lint type imports unit contract integration faults test test-workers test-containers images image-lint image-locks image-labels sbom up down smoke demo lock proto docs bench clean
 
@@ -68,7 +69,7 @@ test: check integration faults  ## All tests of the platform; says which suites 
 	@docker info >/dev/null 2>&1 || echo "The latter needs a Docker engine, and none answers now."
 
 test-workers: $(STAMP)  ## Really train with every library, each in its own environment (slow)
-	@$(BIN)/pytest -q -n 2 --dist loadfile tests/workers
+	@$(BIN)/pytest -q -n 2 --dist loadfile --timeout 1800 tests/workers
 
 test-containers: $(STAMP)  ## Build the images and run the platform in containers: kill, pause, cut off, restart, train
 	@tests/containers/engine.sh
@@ -78,7 +79,7 @@ test-containers: $(STAMP)  ## Build the images and run the platform in container
 images:  ## Build every image and print the sizes; IMAGES="agent-rllib" builds one, TORCH_VARIANT=cuda builds for GPUs
 	@DOCKER_BUILDKIT=1 docker build --quiet --build-arg REVISION=$(REVISION) -f worker-images/base/Dockerfile -t mosaic-fleet/base:$(VERSION) . >/dev/null
 	@$(COMPOSE) --profile '*' build --quiet $(IMAGES)
-	@docker images --filter 'reference=mosaic-fleet/*:$(VERSION)' --format 'table {{.Repository}}:{{.Tag}}\t{{.Size}}'
+	@docker images --filter 'reference=mosaic-fleet/*:$(VERSION)*' --format 'table {{.Repository}}:{{.Tag}}\t{{.Size}}'
 
 image-lint: $(STAMP)  ## Lint the Dockerfiles and parse the compose files
 	@$(BIN)/hadolint $(DOCKERFILES)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 
@@ -114,11 +115,33 @@ def test_every_agent_gets_the_gpus_because_agents_of_a_host_must_see_the_same():
     assert [[{"driver": "nvidia", "count": "all", "capabilities": ["gpu"]}]] * len(AGENTS) == devices
 
 
+def test_images_for_gpus_are_built_under_the_names_that_kubernetes_looks_for():
+    gpu = compose_file("docker-compose.gpu.yml")["services"]
+    built = {_default(part["image"]) for part in gpu.values() if "build" in part}
+    wanted = compose_file("k8s/overlays/gpu/cuda/kustomization.yaml")["images"]
+
+    assert {f"{image['name']}:{image['newTag']}" for image in wanted} == built
+
+
+def test_make_builds_images_for_gpus_with_the_file_that_names_them():
+    asked = ["make", "--dry-run", "images", "TORCH_VARIANT=cuda"]
+    printed = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert "docker compose -f docker-compose.yml -f docker-compose.gpu.yml --profile" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_an_image_of_ours_is_built_and_never_looked_for_on_a_public_registry(name):
+    assert "never" == PARTS[name]["pull_policy"]
+
+
+def test_what_is_taken_down_does_not_depend_on_the_name_of_the_folder():
+    assert "mosaic-fleet" == COMPOSE["name"]
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_an_image_has_the_name_that_tests_of_users_look_for(name):
-    image = re.sub(r"\$\{MOSAIC_VERSION:-([^}]*)\}", r"\1", PARTS[name]["image"])
-
-    assert image_of(name.removeprefix("agent-")) == image
+    assert image_of(name.removeprefix("agent-")) == _default(PARTS[name]["image"])
 
 
 def test_every_named_volume_is_declared_and_every_declared_one_is_used():
@@ -135,5 +158,9 @@ def _secret_volumes(part):
 def _source(mount):
     if isinstance(mount, dict):
         return mount["source"]
-    source = re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", mount)
-    return source.split(":")[0]
+    return _default(mount).split(":")[0]
+
+
+def _default(text):
+    """Return *text* as it reads where no variable is set."""
+    return re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", text)
