@@ -1,4 +1,8 @@
-"""Which RabbitMQ a test runs on. Tests with the same fleet run in a row, so each broker boots once."""
+"""Which RabbitMQ a test runs on. Tests with the same fleet run in a row, so each broker boots once.
+
+On both: everything that a broker takes part in, which is faults, rolling restarts and the training of every library.
+On RabbitMQ 4 alone: what would be no different, such as images, GPUs, the registry's protocol and the stack itself.
+"""
 
 from __future__ import annotations
 

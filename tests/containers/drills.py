@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -55,6 +55,23 @@ def assert_succeeded(run: StackRun) -> None:
     assert RunState.SUCCEEDED == ended.state, ended.reason
     content = until(lambda: _whole_manifest(run), what=f"a manifest of {run.run_id} without gaps")
     assert ("succeeded", 0) == (content["outcome"], content["events"]["missing"])
+
+
+def assert_healthy(part: Part) -> None:
+    """The check that the image brings along passes; it is run every few seconds."""
+    until(lambda: part.health == "healthy", what=f"{part.name} to be healthy")
+
+
+def assert_shut_in(name: str, inspected: Mapping[str, Any]) -> None:
+    """A container has no root, no right, no place to write that was not given to it, and no way to the engine."""
+    host, uid = inspected["HostConfig"], inspected["Config"]["User"].partition(":")[0]
+    assert uid.isdigit(), f"{name} runs as {uid!r}: only a number can be checked before it starts"
+    assert 0 != int(uid), f"{name} runs as root"
+    assert host["ReadonlyRootfs"], f"{name} can write to its root"
+    assert not host["Privileged"], name
+    assert ["ALL"] == host["CapDrop"], name
+    assert ["no-new-privileges:true"] == host["SecurityOpt"], name
+    assert [] == [mount["Source"] for mount in inspected["Mounts"] if "docker.sock" in mount["Source"]], name
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from mosaic.testing.containers.engine import connect, require_images, without_re
 from mosaic.testing.containers.ownership import labels_of, remove_stack
 from mosaic.testing.containers.part import Part
 from mosaic.testing.containers.platform import GRPC_PORTS
+from mosaic.testing.containers.runs import StackRun
 from tests.containers.pods import recipe_of
 from tests.contract.k8s.kubectl import render
 from tests.contract.k8s.manifests import SERVICES, Manifests, copy_with_secrets
@@ -55,7 +56,7 @@ def test_a_run_goes_through_the_pods_and_its_agent_leaves(parts: dict[str, Part]
     endpoints = Endpoints(**{name: parts[name].address(GRPC_PORTS[name]) for name in SERVICES})
     with Mosaic(endpoints) as fleet:
         submission = Submission("reference", {"env_id": "FrozenLake-v1", "total_steps": 2000}, seed=1)
-        run = fleet.wait(fleet.submit(submission)[0].run_id)
+        run = StackRun(fleet, fleet.submit(submission)[0].run_id).wait()
         left = parts["announce-reference"].container.wait(timeout=60)
 
         assert RunState.SUCCEEDED is run.state, run.reason

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mosaic.lifecycle import RunState
+from mosaic.lifecycle import AttemptState, RunState
 from mosaic.testing import MosaicStack
 from mosaic.testing.containers.images import SERVICES
-from tests.containers.brokers import on_rabbitmq_4
-from tests.containers.drills import assert_undisturbed, train, train_for, until
+from tests.containers.brokers import on_every_rabbitmq
+from tests.containers.drills import assert_succeeded, assert_undisturbed, train, train_for, until, wait_for_checkpoint
 
-pytestmark = on_rabbitmq_4
+pytestmark = on_every_rabbitmq
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -37,10 +37,12 @@ def test_runs_do_not_notice_that_a_store_is_restarted(fleet: MosaicStack, store:
 
 def test_a_restarted_agent_gives_its_run_back_and_takes_new_ones(fleet: MosaicStack) -> None:
     run = train_for(fleet, 6)
-    agent = fleet.parts[run.wait_for(RunState.RUNNING).agent_id]
+    wait_for_checkpoint(run)
 
-    agent.restart()
+    fleet.parts[run.look().run.agent_id].restart()
 
-    ended = run.wait()
-    assert RunState.SUCCEEDED == ended.state, ended.reason
+    assert_succeeded(run)
+    given_back, second = run.look().attempts
+    assert [AttemptState.PREEMPTED, AttemptState.SUCCEEDED] == [given_back.state, second.state]
+    assert second.resumed_from
     assert_undisturbed(train(fleet))

@@ -29,12 +29,12 @@ with MosaicStack(only_brokers=True) as stack:
 @pytest.fixture
 def killed_stack() -> Iterator[str]:
     """The id of a stack whose process was killed while it ran."""
-    process = subprocess.Popen([sys.executable, "-c", SHORT_LIVED], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    with process.stdout:
-        stack_id = process.stdout.readline().strip()
-    process.kill()
-    process.wait()
+    with subprocess.Popen([sys.executable, "-c", SHORT_LIVED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            stack_id = process.stdout.readline().strip()
+        finally:
+            process.kill()
     yield stack_id
     with closing(connect().client) as client:
         remove_stale(client)
@@ -78,6 +78,19 @@ def test_the_report_of_a_failed_test_can_show_every_container(fleet: MosaicStack
     assert [f"----- {name}" for name in fleet.parts] == [
         line for line in words.splitlines() if line.startswith("-----")
     ]
+
+
+@on_rabbitmq_4
+def test_a_container_that_somebody_removed_does_not_spoil_the_report(fleet: MosaicStack) -> None:
+    agent = fleet.describe_agent("reference", name="removed")
+    fleet.start(agent)
+    agent.container.remove(force=True)
+
+    words = fleet.last_words()
+    del fleet.parts[agent.name]
+
+    assert "----- removed\n(cannot be asked: " in words
+    assert f"----- {fleet.agents[0].name}\n(cannot" not in words
 
 
 def test_an_image_that_does_not_exist_is_named_before_anything_starts() -> None:

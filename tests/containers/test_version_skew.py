@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+
+import pytest
 
 from mosaic.testing import MosaicStack
 from mosaic.testing.containers import platform
 from mosaic.testing.containers.part import Part
 from tests.containers.brokers import on_rabbitmq_4
 from tests.containers.drills import assert_undisturbed, only, train, until
+from tests.containers.past import ENTRYPOINT, image_of_the_past
 
 pytestmark = on_rabbitmq_4
 
-#: An agent of the past: the present one with what it says it can speak.
+#: An agent of a past that never was: the present one with what it says it can speak.
 OLD_AGENT = """
 import sys
 from mosaic.agent import __main__ as agent, control
@@ -30,6 +34,26 @@ registry.main()
 
 NEXT = "registry-next"
 PYTHON = "/opt/mosaic/bin/python"
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name of an image with the code of an earlier commit; it goes when no container needs it any more."""
+    with image_of_the_past(tmp_path_factory.mktemp("past")) as image:
+        yield image
+
+
+def test_an_agent_of_an_earlier_commit_trains_for_the_services_of_today(fleet: MosaicStack, past: str) -> None:
+    recipe = fleet.describe_agent("reference", name="of-an-earlier-commit").recipe
+    agent = fleet.part_of(replace(recipe, image=past, entrypoint=ENTRYPOINT))
+    fleet.start(agent)
+    agent.wait_until_ready()
+
+    with only(fleet, agent):
+        run = train(fleet)
+        assert_undisturbed(run)
+
+    assert [agent.name] == [attempt.agent_id for attempt in run.look().attempts]
 
 
 def test_an_agent_that_also_speaks_an_older_protocol_is_met_at_the_newest_common_one(fleet: MosaicStack) -> None:

@@ -11,7 +11,7 @@ from mosaic.client import Resources
 from mosaic.testing import MosaicStack
 from mosaic.testing.containers.part import Part
 from tests.containers.brokers import on_every_rabbitmq, on_rabbitmq_4
-from tests.containers.drills import assert_undisturbed, train, until
+from tests.containers.drills import assert_healthy, assert_shut_in, assert_undisturbed, train, until
 
 LIMIT_S = 5.0
 TRIES = 3
@@ -55,13 +55,15 @@ def test_an_agent_is_announced_within_five_seconds_of_its_start(fleet: MosaicSta
     assert min(measured) < LIMIT_S, f"took {measured} s"
 
 
-@on_rabbitmq_4
+@on_every_rabbitmq
 @pytest.mark.parametrize("worker", TINY)
 def test_the_image_of_a_library_trains(fleet: MosaicStack, worker: str) -> None:
-    fleet.add_agent(worker)
+    agent = fleet.add_agent(worker)
     run = fleet.submit(worker, seed=1, resources=Resources(cpus=0.5, memory_mb=512), **TINY[worker])
 
     assert_undisturbed(run)
+    assert_healthy(agent)
+    assert_shut_in(worker, agent.inspect())
 
 
 @on_every_rabbitmq

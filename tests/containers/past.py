@@ -1,0 +1,55 @@
+"""The reference worker as it was: the layers of today's image with the code of an earlier commit in them."""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from io import BytesIO
+from pathlib import Path
+
+from mosaic.testing.containers.engine import connect
+from mosaic.testing.containers.images import image_of
+from tests.images import ROOT
+
+#: The last commit whose agents pack frames with zlib; services must still understand it.
+COMMIT = "04e00cd2ed1053b17a8efb798b97c30ab32b8579"
+
+#: How an agent of that age is started: it had no init of its own yet, and refuses a variable that it does not know.
+ENTRYPOINT = ("/usr/bin/env", "-u", "MOSAIC_AGENT_PROBE_REPORT", "/opt/mosaic/bin/python", "-m", "mosaic.agent")
+
+_CODE = ("sdk/src/mosaic", "worker-images/reference/mosaic_reference")
+
+_DOCKERFILE = f"""
+FROM {image_of("reference")}
+USER 0:0
+RUN rm -r /opt/mosaic/lib/python3.11/site-packages/mosaic \\
+    /opt/worker/lib/python3.11/site-packages/mosaic /opt/worker/lib/python3.11/site-packages/mosaic_reference
+COPY sdk/src/mosaic /opt/mosaic/lib/python3.11/site-packages/mosaic
+COPY sdk/src/mosaic /opt/worker/lib/python3.11/site-packages/mosaic
+COPY worker-images/reference/mosaic_reference /opt/worker/lib/python3.11/site-packages/mosaic_reference
+USER 10001:10001
+"""
+
+
+@contextmanager
+def image_of_the_past(folder: Path) -> Iterator[str]:
+    """Build the image from *folder*, which is empty; yield its name and remove it afterwards."""
+    _check_out(folder)
+    (folder / "Dockerfile").write_text(_DOCKERFILE, encoding="utf-8")
+    tag = f"mosaic-test/reference:{COMMIT[:12]}"
+    with closing(connect().client) as client:
+        client.images.build(path=str(folder), tag=tag, rm=True, forcerm=True)
+        try:
+            yield tag
+        finally:
+            client.images.remove(tag)
+
+
+def _check_out(folder: Path) -> None:
+    done = subprocess.run(["git", "archive", COMMIT, *_CODE], cwd=ROOT, capture_output=True, check=False)
+    words = done.stderr.decode(errors="replace").strip()
+    assert 0 == done.returncode, f"this test needs commit {COMMIT[:12]}, so the whole history of the project: {words}"
+    with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
+        archive.extractall(folder, filter="data")
