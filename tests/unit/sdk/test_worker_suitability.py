@@ -135,3 +135,10 @@ def test_an_environment_that_the_libraries_of_a_worker_lack_is_refused_with_the_
 
     assert "this worker's libraries do not have Hopper-v5, did you mean 'Hopper-v4'?" == fault
     assert pair_fault(older, {"algo": "sac", "env_id": "Hopper-v4"}) is None
+
+
+@pytest.mark.parametrize("env_id", ["chess_v6", "classic/chess_v6"])
+def test_an_environment_that_a_worker_cannot_make_is_refused_with_its_own_reason(env_id: str) -> None:
+    schema = {**CLEANRL, "x-missing-environments": {"chess_v6": "chess_v6 is played in turns"}}
+
+    assert "chess_v6 is played in turns" == pair_fault(schema, {"algo": "ppo", "env_id": env_id})

@@ -26,7 +26,7 @@ class Worker:
 
     def why_not(self, env: Environment) -> str | None:
         """Return why it cannot train on *env*, or None when it can."""
-        return why_not(env, self.capabilities) or why_absent(self.schema, env)
+        return why_not(env, self.capabilities) or why_absent(self.schema, env.env_id)
 
 
 def envs(
@@ -69,7 +69,7 @@ def _show(name: str, workers: Mapping[str, Worker], as_json: bool) -> None:
     render.out.print(f"[bold]{env.env_id}[/]  {env.family}, {env.agents} agent{'s' if env.agents > 1 else ''}")
     render.out.print(f"{env.about}\n{env.actions} actions, {env.observations} observations")
     if env.needs:
-        render.out.print(f"needs {env.needs}")
+        render.out.print(f"needs {env.needs}", markup=False)
     for worker_name, worker in sorted(workers.items()):
         reason = worker.why_not(env)
         render.out.print(f"  {worker_name}: {'can train on it' if reason is None else reason}", markup=False)

@@ -41,12 +41,14 @@ def catalog() -> tuple[Environment, ...]:
 
 
 def find(env_id: str) -> Environment | None:
-    """Return the environment called *env_id*, or None when the catalog does not know it.
-
-    Some workers put the family before PettingZoo's names, as in ``mpe/simple_spread_v3``.
-    """
-    name = env_id.rpartition("/")[2] if _PETTINGZOO_ID.search(env_id) else env_id
+    """Return the environment called *env_id*, or None when the catalog does not know it."""
+    name = plain_id(env_id)
     return next((known for known in _CATALOG if known.env_id == name), None)
+
+
+def plain_id(env_id: str) -> str:
+    """Return *env_id* without the family that some put before PettingZoo's names, as in ``mpe/simple_spread_v3``."""
+    return env_id.rpartition("/")[2] if _PETTINGZOO_ID.search(env_id) else env_id
 
 
 def missing_from(registered: Container[str]) -> list[str]:
@@ -192,12 +194,14 @@ def _many_agents() -> Iterator[Environment]:
         ("tictactoe_v3", "Two players, three in a row."),
     ):
         yield Environment(name, "pettingzoo_classic", "discrete", "dict", about, 2, "pettingzoo[classic]")
-    for name, agents, actions, about in (
-        ("pistonball_v6", 20, "continuous", "Twenty pistons move a ball to the left together."),
-        ("cooperative_pong_v6", 2, "discrete", "Two paddles keep one ball in the air."),
-        ("knights_archers_zombies_v11", 4, "discrete", "Knights and archers hold off zombies."),
+    for name, agents, spaces, about in (
+        ("pistonball_v6", 20, ("continuous", "image"), "Twenty pistons move a ball to the left together."),
+        ("cooperative_pong_v5", 2, ("discrete", "image"), "Two paddles keep one ball in the air."),
+        ("cooperative_pong_v6", 2, ("discrete", "image"), "The same, in newer releases of PettingZoo."),
+        ("knights_archers_zombies_v10", 4, ("discrete", "vector"), "Knights and archers hold off zombies."),
+        ("knights_archers_zombies_v11", 4, ("discrete", "vector"), "The same, in newer releases of PettingZoo."),
     ):
-        yield Environment(name, "butterfly", actions, "image", about, agents, "pettingzoo[butterfly]")
+        yield Environment(name, "butterfly", *spaces, about, agents, "pettingzoo[butterfly]")
 
 
 _CATALOG: tuple[Environment, ...] = (

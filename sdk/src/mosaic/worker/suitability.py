@@ -3,8 +3,8 @@
 The schema of a worker may carry ``x-algorithms``: for each algorithm the ``action_spaces`` it can act in, and
 the ``min_agents`` and ``max_agents`` it trains together. ``environments`` names those it can train on
 although their catalog entry says otherwise, such as a game whose actions the library makes discrete. What an
-entry leaves out forbids nothing. ``x-missing-environments`` lists those of the catalog that the worker's
-libraries do not have.
+entry leaves out forbids nothing. ``x-missing-environments`` names the environments that the worker cannot
+make: a list, or an object that holds the reason of each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mosaic.errors import did_you_mean
-from mosaic.worker.environments import Environment, catalog, find
+from mosaic.worker.environments import Environment, catalog, find, plain_id
 
 #: More names than this help nobody to choose.
 _MOST_NAMES = 8
@@ -28,7 +28,7 @@ def pair_fault(schema: Mapping[str, Any], config: Mapping[str, Any]) -> str | No
     algo, env_id = (_setting(schema, config, name) for name in ("algo", "env_id"))
     environment = find(env_id) if isinstance(env_id, str) else None
     known = _mapping(schema.get("x-algorithms"))
-    if environment is not None and (absent := why_absent(schema, environment)):
+    if isinstance(env_id, str) and (absent := why_absent(schema, env_id)):
         return absent
     if environment is None or not isinstance(algo, str) or algo not in known:
         return None
@@ -39,13 +39,16 @@ def pair_fault(schema: Mapping[str, Any], config: Mapping[str, Any]) -> str | No
     return reason + _advice(sorted(able))
 
 
-def why_absent(schema: Mapping[str, Any], environment: Environment) -> str | None:
-    """Return that the worker's libraries do not have *environment*, with what they have; None if they have it."""
-    missing = schema.get("x-missing-environments") or ()
-    if environment.env_id not in missing:
+def why_absent(schema: Mapping[str, Any], env_id: str) -> str | None:
+    """Return why the worker cannot make *env_id*, with what it can where that helps; None if it can."""
+    missing, name = schema.get("x-missing-environments") or (), plain_id(env_id)
+    if name not in missing:
         return None
-    there = [known.env_id for known in catalog() if known.family == environment.family and known.env_id not in missing]
-    return f"this worker's libraries do not have {environment.env_id}{did_you_mean(environment.env_id, there)}"
+    if isinstance(missing, Mapping):
+        return str(missing[name])
+    known = find(name)
+    there = [one.env_id for one in catalog() if known and one.family == known.family and one.env_id not in missing]
+    return f"this worker's libraries do not have {name}{did_you_mean(name, there)}"
 
 
 def _why_not(algo: str, facts: Mapping[str, Any], environment: Environment) -> str | None:
