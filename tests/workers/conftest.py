@@ -21,7 +21,7 @@ from mosaic.agent.environments import Environment, find_environment, install
 from mosaic.agent.recipes import find_recipe
 from mosaic.agent.rundir import screenless_drawing
 from mosaic.errors import MosaicError, NotFound
-from mosaic.worker.probe import probe
+from mosaic.worker.probe import ProbedWorker, probe
 
 ROOT = Path(__file__).parents[2]
 #: What the agent would set for a lease of one core.
@@ -84,13 +84,29 @@ class InstalledWorker:
         told = {"PYTHONPATH": sources, "MOSAIC_RUN_DIR": str(run_dir)}
         return kept | SURROUNDINGS | dict(self.surroundings) | told | more
 
-    def schema(self) -> Mapping[str, Any]:
-        """Return the schema that the sources of the checkout publish, which may be newer than what is installed."""
+    def described(self) -> ProbedWorker:
+        """Return what the sources of the checkout publish, which may be newer than what is installed."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PYTHONPATH", self.env(self.scratch)["PYTHONPATH"])
             (worker,) = probe(self.python).workers
         assert () == worker.faults
-        return worker.config_schema
+        return worker
+
+    def schema(self) -> Mapping[str, Any]:
+        """Return the schema that the sources of the checkout publish."""
+        return self.described().config_schema
+
+    def answer(self, script: str, *arguments: str) -> Any:
+        """Return the JSON value that *script* prints in the last line when the worker's interpreter runs it."""
+        done = subprocess.run(
+            [self.python, "-c", script, *arguments],
+            cwd=self.scratch,
+            env=self.env(self.scratch),
+            capture_output=True,
+            text=True,
+        )
+        assert 0 == done.returncode, done.stderr[-2000:]
+        return json.loads(done.stdout.splitlines()[-1])
 
     def start(self, label: str, config: Mapping[str, Any], *arguments: str, **more: str) -> subprocess.Popen[str]:
         """Start a run in a directory of its own and return its process."""

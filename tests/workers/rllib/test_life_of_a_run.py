@@ -31,8 +31,9 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def trained(rllib: InstalledWorker) -> WorkerRun:
-    """A short run with a checkpoint."""
-    return rllib.run("trained", {**SMALL, "total_steps": 400, "eval_episodes": 3, "capture_video": True})
+    """A short run with a checkpoint, of a lease whose GPU is not there."""
+    config = {**SMALL, "total_timesteps": 400, "eval_episodes": 3, "capture_video": True}
+    return rllib.run("trained", config, CUDA_VISIBLE_DEVICES="GPU-of-nobody")
 
 
 def test_what_a_run_leaves_can_be_found(trained: WorkerRun) -> None:
@@ -42,7 +43,15 @@ def test_what_a_run_leaves_can_be_found(trained: WorkerRun) -> None:
     document = json.loads((trained.run_dir / "evaluation.json").read_text())
     assert 3 == len(document["episodes"])
     assert document["mean_ci"][0] <= document["mean_return"] <= document["mean_ci"][1]
+    assert [document["mean_return"]] == trained.values("eval/mean_return")
+    assert ["episode_return_mean"] == list(trained.of("run_completed")[0]["metrics"])
     assert [] == processes_of(trained.run_dir)
+
+
+def test_a_gpu_that_was_asked_for_and_is_not_there_is_told_once(trained: WorkerRun) -> None:
+    told = [one["text"] for one in trained.of("log") if "GPU" in one["text"]]
+
+    assert ["the lease has a GPU, but torch can use none here: this run learns on the CPU"] == told
 
 
 def test_lengths_of_episodes_are_right_across_iterations(trained: WorkerRun) -> None:
@@ -76,6 +85,13 @@ def test_a_policy_is_asked_for_actions(rllib: InstalledWorker, trained: WorkerRu
     assert by_type["action_selected"]["action"] in (0, 1)
 
 
+def test_a_team_cannot_be_played_over_stdin(rllib: InstalledWorker) -> None:
+    run = rllib.run("team-asked", {"env_id": "simple_spread_v3", "policy_path": "some.tar"}, "--interactive")
+
+    assert 2 == run.exit_code
+    assert "simple_spread_v3 has several agents; --interactive plays one" in run.stderr
+
+
 def test_a_stop_leaves_a_checkpoint_within_its_grace_and_no_process(rllib: InstalledWorker) -> None:
     # Iterations of RLlib's own size take longer than a stop may: the one under way is given up.
     process = rllib.start("stopped", {"seed": 1, "num_env_runners": 1, "total_steps": 1_000_000})
@@ -99,7 +115,7 @@ def test_a_stop_leaves_a_checkpoint_within_its_grace_and_no_process(rllib: Insta
 def test_a_stop_while_ray_starts_is_no_failure(rllib: InstalledWorker, sign: str) -> None:
     label = f"hasty-{sign.count('/')}{len(sign)}"
     process = rllib.start(label, SMALL)
-    sought = f"mosaic-ray-{process.pid}/{sign}"
+    sought = f"mosaic-ray-{process.pid}-*/{sign}"
     until(lambda: any(Path(tempfile.gettempdir()).glob(sought)), what="Ray begins to start", seconds=120)
 
     os.killpg(process.pid, signal.SIGTERM)
@@ -125,6 +141,7 @@ def test_the_conformance_kit_has_nothing_against_it(rllib: InstalledWorker, tmp_
     report = check_worker("rllib", python=rllib.python, env=rllib.env(tmp_path), timeout_s=240)
 
     assert [] == [f"{check.name}: {check.sentence}" for check in report.checks if check.outcome.value == "failed"]
+    assert "grade A" in next(check.sentence for check in report.checks if check.name == "resume")
 
 
 def _wait_for(process: subprocess.Popen[str], sign: str) -> None:

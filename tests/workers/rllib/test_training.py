@@ -85,7 +85,7 @@ def test_the_return_of_one_agent_rises(ppo: WorkerRun) -> None:
                     "min_time_s_per_iteration": 0,
                 },
             },
-            {"loss/actor", "loss/critic", "loss/entropy", "learning_rate"},
+            {"loss/actor", "loss/critic", "loss/alpha", "learning_rate"},
         ),
         ({"algo": "impala", **ASYNCHRONOUS}, {"loss/policy", "loss/value", "entropy"}),
         ({"algo": "appo", **ASYNCHRONOUS}, {"loss/policy", "loss/value", "entropy"}),
@@ -131,6 +131,34 @@ def test_agents_with_policies_of_their_own_train_each_played_by_several_processe
 
     assert_learned(rllib, run, {"loss/policy", "loss/value"}, policies=TEAM)
     assert TEAM == {payload["agent"] for payload in run.of("metric") if payload["name"] == "loss/policy"}
+
+
+@pytest.mark.parametrize(
+    ("env_id", "env_kwargs", "policies"),
+    [
+        ("FrozenLake-v1", {}, {"default_policy"}),
+        ("butterfly/pistonball_v6", {"n_pistons": 3, "max_cycles": 20}, {"shared"}),
+        ("simple_tag_v3", {}, {"adversary_0", "adversary_1", "adversary_2", "agent_0"}),
+    ],
+    ids=["a-number", "a-large-picture", "agents-that-differ"],
+)
+def test_ppo_learns_from_whatever_is_seen(
+    rllib: InstalledWorker, env_id: str, env_kwargs: dict[str, Any], policies: set[str]
+) -> None:
+    config = {
+        "env_id": env_id,
+        "env_kwargs": env_kwargs,
+        "total_steps": 160,
+        "checkpoint_every": 80,
+        "eval_episodes": 1,
+        "capture_video": env_id != "FrozenLake-v1",
+        "algo_params": {"train_batch_size_per_learner": 80, "minibatch_size": 40, "num_epochs": 1},
+    }
+
+    run = rllib.run(f"sees-{env_id.replace('/', '-')}", {"seed": 1, "num_env_runners": 0, **config})
+
+    assert_learned(rllib, run, {"loss/policy", "loss/value"}, policies=policies)
+    assert config["capture_video"] == any((run.run_dir / "videos").glob("*.mp4"))
 
 
 def assert_learned(worker: InstalledWorker, run: WorkerRun, losses: set[str], *, policies: set[str]) -> None:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from mosaic.worker.environments import plain_id
 
 #: What each algorithm of RLlib's new API stack can act in.
 ACTION_SPACES: Mapping[str, tuple[str, ...]] = {
@@ -27,7 +32,7 @@ PARALLEL_FAMILIES: Mapping[str, str] = {
     "sisl": "pettingzoo.sisl",
     "butterfly": "pettingzoo.butterfly",
 }
-TURN_BASED_FAMILY = "classic"
+_TURN_BASED_FAMILY = "classic"
 
 EXAMPLES = (
     *("CartPole-v1", "LunarLander-v3", "Pendulum-v1", "FrozenLake-v1", "HalfCheetah-v5"),
@@ -40,11 +45,26 @@ def is_multi_agent(env_id: str) -> bool:
     return re.search(r"_v\d+$", env_id) is not None
 
 
+@cache
+def turn_based() -> frozenset[str]:
+    """Return the names of PettingZoo's classics, whose agents act in turns, as the installed release has them."""
+    spec = find_spec("pettingzoo")
+    home = Path(spec.origin).parent / _TURN_BASED_FAMILY if spec and spec.origin else Path("nowhere")
+    return frozenset(module.stem for module in home.glob("*_v*.py"))
+
+
+def turns_fault(env_id: str) -> str | None:
+    """Say that *env_id* is played in turns, if it is."""
+    family = env_id.rpartition("/")[0]
+    if is_multi_agent(env_id) and (family == _TURN_BASED_FAMILY or plain_id(env_id) in turn_based()):
+        return f"{env_id} is played in turns with masked actions, which this worker does not train"
+    return None
+
+
 def pair_fault(algo: str, env_id: str) -> str | None:
     """Say why *algo* cannot train on *env_id*, as far as that is known without making the environment."""
-    family = env_id.partition("/")[0]
-    if is_multi_agent(env_id) and family == TURN_BASED_FAMILY:
-        return f"env_id: {env_id} is played in turns with masked actions, which this worker does not train"
+    if fault := turns_fault(env_id):
+        return f"env_id: {fault}"
     if is_multi_agent(env_id) and algo != "ppo":
         return f"env_id: {env_id} has several agents, which this worker trains by ppo, not by {algo}"
     if re.sub(r"-v\d+$", "", env_id) in CONTINUOUS and "continuous" not in ACTION_SPACES[algo]:

@@ -16,6 +16,8 @@ from mosaic.errors import BadInput
 #: The folder of the archive that RLlib wrote, and the file beside it that this worker wrote.
 ALGORITHM = "algorithm"
 _PROGRESS = "progress.json"
+#: Policies that follow from the environment.
+UNDECIDED = "auto"
 _BLOCK = 1024 * 1024
 
 
@@ -25,7 +27,7 @@ class Progress:
 
     algo: str
     env_id: str
-    policies: str
+    policies: str  #: `UNDECIDED` until the environment has been seen
     seed: int
     step: int = 0
     episode: int = 0
@@ -94,7 +96,7 @@ def mismatch(ours: Progress, theirs: Progress) -> list[str]:
     return [
         f"is of {what} {getattr(theirs, what)!r}, this run is of {getattr(ours, what)!r}"
         for what in ("env_id", "algo", "policies")
-        if getattr(ours, what) != getattr(theirs, what)
+        if getattr(ours, what) not in (getattr(theirs, what), UNDECIDED)
     ]
 
 

@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from mosaic.worker import config_schema, validate_config
-
-#: What a launcher may add to any config.
-_LAUNCHER_IDS = frozenset({"worker_id", "agent_id"})
+from mosaic.worker.extras import unfold
+from mosaic.worker.validation import INSIDE_RUN_DIRECTORY
 
 Algo = Literal["ppo", "dqn", "sac", "impala", "appo"]
 
@@ -37,8 +36,8 @@ class RLlibConfig:
     total_steps: int = _setting(
         100_000, "Steps of all environments together; the iteration under way is finished", minimum=1, maximum=10**10
     )
-    policies: Literal["shared", "independent"] = _setting(
-        "shared", "With several agents: one policy for all, or one for each"
+    policies: Literal["auto", "shared", "independent"] = _setting(
+        "auto", "With several agents: one policy for all, or one for each; auto = one for all if they are alike"
     )
     num_env_runners: int | None = _setting(
         None,
@@ -49,7 +48,7 @@ class RLlibConfig:
     num_envs: int | None = _setting(
         None, "Environments per process, stepped in turn; null = RLlib's number", minimum=1, maximum=1024
     )
-    cuda: bool = _setting(False, "Learn on the GPU of the lease")
+    cuda: bool | None = _setting(None, "Learn on a GPU; null: the GPU of the lease if there is one")
     algo_params: dict[str, Any] = _settings("Arguments of RLlib's AlgorithmConfig by their own names")
     checkpoint_every: int = _setting(25_000, "Steps between two checkpoints", minimum=1)
     keep_checkpoints: int = _setting(5, "How many checkpoints stay on disk", minimum=1, maximum=1_000)
@@ -57,7 +56,9 @@ class RLlibConfig:
     capture_video: bool = _setting(False, "Film the first greedy episode of the evaluation")
     mode: Literal["train", "policy_eval"] = _setting("train", "Learn, or only play the policy in policy_path")
     policy_path: str | None = _setting(None, "A checkpoint of this worker, for policy_eval and --interactive")
-    tensorboard_dir: str = _setting("tensorboard", "Where event files go, relative to the run directory", minLength=1)
+    tensorboard_dir: str = _setting(
+        "tensorboard", "Where event files go, inside the run directory", format=INSIDE_RUN_DIRECTORY
+    )
     track_wandb: bool = _setting(False, "Also send the curves to Weights & Biases; the key is WANDB_API_KEY")
     wandb_mode: Literal["online", "offline"] = _setting("online", "offline only writes files, for `wandb sync` later")
     wandb_project: str = _setting("mosaic", "Project of W&B", minLength=1)
@@ -86,12 +87,7 @@ class RLlibConfig:
 
         The entries of ``extras`` become settings, or arguments of RLlib.
         """
-        told = {name: value for name, value in data.items() if name not in _LAUNCHER_IDS}
-        extras = dict(told.pop("extras", {}))
-        known = {one.name for one in fields(cls)}
-        ours = {name: extras.pop(name) for name in list(extras) if name in known}
-        parameters = {**extras, **ours.pop("algo_params", {}), **told.pop("algo_params", {})}
-        return cls(**{**ours, **told}, algo_params=parameters)
+        return cls(**unfold(data, [one.name for one in fields(cls)]))
 
     def _faults_by_rllib(self) -> list[str]:
         """Ask the installed RLlib; imported late, so that the schema of the class alone needs no Ray."""

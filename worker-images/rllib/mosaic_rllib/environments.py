@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,16 +14,16 @@ from pkgutil import iter_modules
 from typing import Any
 
 import gymnasium
-import numpy as np
 from gymnasium import spaces
 
 from mosaic.errors import BadInput, did_you_mean
 from mosaic_rllib.catalog import ACTION_SPACES, PARALLEL_FAMILIES, is_multi_agent
+from mosaic_rllib.checkpoint import UNDECIDED
 from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.instance import LAST_WORDS
+from mosaic_rllib.observations import ReadableTeam, readable
 
-#: Pixels per side from which RLlib has convolutions of its own; smaller pictures are read as a row of numbers.
-_SMALLEST_IMAGE = 42
+_ATARI = re.compile(r"ALE/|\w+NoFrameskip-v4$")
 
 
 class EnvironmentFailed(RuntimeError):
@@ -72,18 +74,19 @@ def make_single(env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | No
         BadInput: there is none of that name, or it cannot be made so.
 
     """
-    _register(env_id)
+    register(env_id)
+    # RLlib's own wrapper skips frames, so the game must not.
     told: dict[str, Any] = {"frameskip": 1} if env_id.startswith("ALE/") else {}
     told |= {} if render_mode is None else {"render_mode": render_mode}
     try:
         env = gymnasium.make(env_id, **{**told, **kwargs})
     except (gymnasium.error.Error, TypeError, ImportError) as error:
-        raise BadInput(f"env_id {env_id!r}", [_first_line(error)]) from error
-    return Blamed(_readable(env, env_id), env_id)
+        raise BadInput(f"env_id {env_id!r}", [first_line(error)]) from error
+    return Blamed(_shaped(env, env_id), env_id)
 
 
 def make_parallel(env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | None = None) -> Any:
-    """Make the environment *env_id* of PettingZoo, whose agents act at the same time.
+    """Make the environment *env_id* of PettingZoo, whose agents act at the same time, as RLlib can read it.
 
     Raises:
         BadInput: there is none of that name, or it cannot be made so.
@@ -96,29 +99,51 @@ def make_parallel(env_id: str, kwargs: Mapping[str, Any], *, render_mode: str | 
         known = [f"{one}/{module.name}" for one, place in homes.items() for module in _modules_of(place)]
         raise BadInput(f"env_id {env_id!r}", [f"PettingZoo has no such environment{did_you_mean(env_id, known)}"])
     try:
-        return import_module(f"{home}.{name}").parallel_env(render_mode=render_mode, **kwargs)
+        return ReadableTeam(import_module(f"{home}.{name}").parallel_env(render_mode=render_mode, **kwargs))
     except (TypeError, ImportError, AttributeError) as error:
-        raise BadInput(f"env_id {env_id!r}", [_first_line(error)]) from error
+        raise BadInput(f"env_id {env_id!r}", [first_line(error)]) from error
 
 
-def agents_in(config: RLlibConfig) -> list[str]:
-    """Return who acts in the environment of *config*; nobody is named where there is only one.
+@dataclass(frozen=True)
+class Cast:
+    """Who acts in an environment."""
+
+    #: Nobody is named where there is only one.
+    agents: tuple[str, ...] = ()
+    #: Whether one policy could act for all of them.
+    are_alike: bool = True
+
+    def policies(self, asked: str) -> str:
+        """Return how policies are shared out among them, which *asked* may leave open."""
+        return asked if asked != UNDECIDED else "shared" if self.are_alike else "independent"
+
+
+def cast_of(config: RLlibConfig) -> Cast:
+    """Return who acts in the environment of *config*.
 
     Raises:
-        BadInput: there is no such environment, or the algorithm cannot act in it.
+        BadInput: there is no such environment, or the algorithm or the policies cannot act in it.
 
     """
-    is_shared = is_multi_agent(config.env_id)
-    env: Any = (make_parallel if is_shared else make_single)(config.env_id, config.env_kwargs)
-    agents = [str(agent) for agent in env.possible_agents] if is_shared else []
-    acted = {agent: env.action_space(agent) for agent in agents} if is_shared else {"": env.action_space}
+    is_team = is_multi_agent(config.env_id)
+    env: Any = (make_parallel if is_team else make_single)(config.env_id, config.env_kwargs)
+    agents = tuple(str(agent) for agent in env.possible_agents) if is_team else ()
+    acted = {agent: env.action_space(agent) for agent in agents} if is_team else {"": env.action_space}
+    seen = {agent: env.observation_space(agent) for agent in agents}
     env.close()
     faults = _space_faults(config.algo, config.env_id, acted)
-    if is_shared and config.policies == "shared" and len({str(space) for space in acted.values()}) > 1:
-        faults.append(f"the agents of {config.env_id} act in different ways; set policies to independent")
+    ways = [way for way, spaces_of in (("act", acted), ("see", seen)) if _differ(spaces_of)]
+    if ways and config.policies == "shared":
+        told = f"the agents of {config.env_id} {' and '.join(ways)} in different ways"
+        faults.append(f"{told}, so they cannot share a policy; set policies to independent")
     if faults:
         raise BadInput(f"env_id {config.env_id!r}", faults)
-    return agents
+    return Cast(agents, are_alike=not ways)
+
+
+def _differ(found: Mapping[str, spaces.Space[Any]]) -> bool:
+    first, *others = found.values() or [None]
+    return any(other != first for other in others)
 
 
 def last_words() -> str:
@@ -144,16 +169,16 @@ def _kind_of(space: spaces.Space[Any]) -> str:
     return kinds.get(type(space), type(space).__name__)
 
 
-def _register(env_id: str) -> None:
-    if env_id.startswith("ALE/"):
+def register(env_id: str) -> None:
+    """Let Gymnasium know *env_id* where another package has it."""
+    if _ATARI.match(env_id):
         gymnasium.register_envs(import_module("ale_py"))
     elif env_id.startswith(("MiniGrid-", "BabyAI-")):
         gymnasium.register_envs(import_module("minigrid"))
 
 
-def _readable(env: gymnasium.Env[Any, Any], env_id: str) -> gymnasium.Env[Any, Any]:
-    """Turn what is seen into one array of numbers: RLlib's default networks read nothing else."""
-    if env_id.startswith("ALE/"):
+def _shaped(env: gymnasium.Env[Any, Any], env_id: str) -> gymnasium.Env[Any, Any]:
+    if _ATARI.match(env_id):
         atari = import_module("ray.rllib.env.wrappers.atari_wrappers")
         wrapped: gymnasium.Env[Any, Any] = atari.wrap_atari_for_new_api_stack(env, dim=64, framestack=4)
         return wrapped
@@ -162,12 +187,7 @@ def _readable(env: gymnasium.Env[Any, Any], env_id: str) -> gymnasium.Env[Any, A
     elif env_id.startswith("BabyAI-"):
         # The mission is part of what must be known there; this wrapper spells it out.
         env = import_module("minigrid.wrappers").FlatObsWrapper(env)
-    space = env.observation_space
-    if isinstance(space, spaces.Box) and len(space.shape) == 3 and min(space.shape[:2]) >= _SMALLEST_IMAGE:
-        return env
-    if not isinstance(space, spaces.Box) or len(space.shape) != 1:
-        env = gymnasium.wrappers.FlattenObservation(env)
-    return gymnasium.wrappers.DtypeObservation(env, np.float32)
+    return readable(env)
 
 
 def _modules_of(package: str) -> list[Any]:
@@ -182,5 +202,6 @@ def _blame(env_id: str, method: str, error: Exception) -> str:
     return sentence
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return what *error* says in short."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.utils.save_video import save_video
 
 from mosaic.worker.statistics import summarise_returns
 from mosaic_rllib.catalog import is_multi_agent
@@ -18,6 +19,7 @@ from mosaic_rllib.policy import GreedyPolicy
 
 #: For environments that set no limit themselves.
 _LONGEST_EPISODE = 10_000
+_FRAMES_PER_S = 15
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def play(
 ) -> Iterator[PlayedEpisode]:
     """Play one greedy episode per seed with the networks that RLlib saved; film the first into *videos*."""
     if is_multi_agent(config.env_id):
-        yield from _play_together(config, networks, seeds)
+        yield from _play_together(config, networks, seeds, videos)
         return
     env = make_single(config.env_id, config.env_kwargs, render_mode=None if videos is None else "rgb_array")
     if videos is not None:
@@ -79,18 +81,23 @@ def _played(env: gymnasium.Env[Any, Any], policy: GreedyPolicy, seed: int) -> Pl
     return PlayedEpisode(seed, total, length, bool(terminated), bool(truncated))
 
 
-def _play_together(config: RLlibConfig, networks: Path, seeds: Sequence[int]) -> Iterator[PlayedEpisode]:
-    env = make_parallel(config.env_id, config.env_kwargs)
+def _play_together(
+    config: RLlibConfig, networks: Path, seeds: Sequence[int], videos: Path | None
+) -> Iterator[PlayedEpisode]:
+    env = make_parallel(config.env_id, config.env_kwargs, render_mode=None if videos is None else "rgb_array")
     spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
     policy = GreedyPolicy(networks, spaces, rescale=_rescales(config))
     try:
-        for seed in seeds:
-            yield _played_together(env, policy, seed)
+        for number, seed in enumerate(seeds):
+            film: list[Any] | None = None if videos is None or number > 0 else []
+            yield _played_together(env, policy, seed, film)
+            if film:
+                save_video(film, str(videos), lambda _number: True, fps=_FRAMES_PER_S, name_prefix="evaluation")
     finally:
         env.close()
 
 
-def _played_together(env: Any, policy: GreedyPolicy, seed: int) -> PlayedEpisode:
+def _played_together(env: Any, policy: GreedyPolicy, seed: int, film: list[Any] | None) -> PlayedEpisode:
     policy.begin_episode()
     observations, _ = env.reset(seed=seed)
     returns = dict.fromkeys(env.possible_agents, 0.0)
@@ -98,6 +105,8 @@ def _played_together(env: Any, policy: GreedyPolicy, seed: int) -> PlayedEpisode
     while env.agents and length < _LONGEST_EPISODE:
         actions = {agent: policy.action(seen, agent) for agent, seen in observations.items()}
         observations, rewards, ends, _, _ = env.step(actions)
+        if film is not None:
+            film.append(env.render())
         length += 1
         for agent, reward in rewards.items():
             returns[agent] += float(reward)

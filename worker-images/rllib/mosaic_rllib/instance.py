@@ -134,12 +134,9 @@ class _Keeper(threading.Thread):
 
 
 def _own_directory() -> Path:
-    """Make a short-named directory, and clear away those of runs that were killed."""
-    root = Path(tempfile.gettempdir())
-    for old in root.glob(f"{_PREFIX}*"):
-        owner = old.name.removeprefix(_PREFIX)
-        if owner.isdigit() and not Path("/proc", owner).exists():
+    """Make a short-named directory that nobody else can have made, and clear away those of runs that were killed."""
+    for old in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        owner = old.name.removeprefix(_PREFIX).partition("-")[0]
+        if owner.isdigit() and old.stat().st_uid == os.getuid() and not Path("/proc", owner).exists():
             shutil.rmtree(old, ignore_errors=True)
-    directory = root / f"{_PREFIX}{os.getpid()}"
-    directory.mkdir(mode=0o700, exist_ok=True)
-    return directory
+    return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from ray.rllib.algorithms.algorithm import Algorithm
@@ -30,7 +31,7 @@ from mosaic_rllib.training import (
     save,
 )
 
-#: Episodes in the running mean of the summary.
+#: Episodes in the running mean of returns.
 RECENT = 20
 #: After an iteration this long its end is kept aside, because the next may have to be given up.
 _LONG_ITERATION_S = 1.5
@@ -61,7 +62,7 @@ class TrainingLoop:
         self._reporter, self._emitter = reporter, emitter
         self._run_dir, self._checkpoint_dir, self._scratch = run_dir, checkpoint_dir, scratch
 
-    def train(self, agents: list[str], resume_from: Path | None) -> None:
+    def train(self, agents: Sequence[str], resume_from: Path | None) -> None:
         """Train the steps that are left; with Ray running.
 
         Raises:
@@ -87,8 +88,9 @@ class TrainingLoop:
         if self.progress.step < self._config.total_steps:
             raise GivenUp
 
-    def _built(self, agents: list[str], resume_from: Path | None) -> Algorithm:
-        algorithm = build_algorithm(self._config, self._plan, agents, self.progress.seed, self._scratch)
+    def _built(self, agents: Sequence[str], resume_from: Path | None) -> Algorithm:
+        progress = self.progress
+        algorithm = build_algorithm(self._plan, agents, progress.policies, progress.seed, self._scratch)
         if resume_from is not None:
             restore(algorithm, unpack(resume_from, self._scratch / "resumed")[0])
             begin_anew(algorithm, derived_seed(self.progress.seed, self.progress.step))
@@ -122,8 +124,9 @@ class TrainingLoop:
             self._report_episode(played, now)
         if now == before:
             return
-        mean = result.get("env_runners", {}).get("episode_return_mean")
-        values = {} if mean is None else {"episode_return_mean": float(mean)}
+        # RLlib's own mean is over another number of episodes than that of other libraries.
+        recent = self.progress.recent_returns
+        values = {"episode_return_mean": fmean(recent)} if recent else {}
         self._reporter.metrics(measured({**values, "steps_per_s": (now - before) / took_s}), now)
         for policy, losses in learner_metrics(self._config.algo, result).items():
             self._reporter.metrics(measured(losses), now, policy)

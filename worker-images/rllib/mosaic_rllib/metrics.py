@@ -23,7 +23,7 @@ _OF_ALGO = {
     "sac": {
         "policy_loss": "loss/actor",
         "qf_loss": "loss/critic",
-        "alpha_loss": "loss/entropy",
+        "alpha_loss": "loss/alpha",
         "policy_learning_rate": "learning_rate",
     },
     "impala": {"mean_pi_loss": "loss/policy", "mean_vf_loss": "loss/value", "vf_loss": "rllib/vf_loss"},

@@ -50,14 +50,14 @@ class Plan:
         return f"{self.algo.upper()}Config()" + "".join(calls)
 
 
-def make_plan(config: RLlibConfig, seed: int, cpus: int) -> Plan:
-    """Say what RLlib is told for *config* on a lease of *cpus* cores."""
+def make_plan(config: RLlibConfig, seed: int, cpus: int, *, on_gpu: bool = False) -> Plan:
+    """Say what RLlib is told for *config* on a lease of *cpus* cores, and of a GPU if it learns *on_gpu*."""
     runners = _env_runners(config, cpus)
     calls: dict[str, dict[str, Any]] = {
         "environment": {"env": ENVIRONMENT, "env_config": {"env_id": config.env_id, "env_kwargs": config.env_kwargs}},
         "env_runners": {"num_env_runners": runners},
         # A learner of its own process pays off only with several GPUs; one process less starts sooner.
-        "learners": {"num_learners": 0, "num_gpus_per_learner": 1 if config.cuda else 0},
+        "learners": {"num_learners": 0, "num_gpus_per_learner": int(on_gpu)},
         "training": dict(_PATIENT) if config.algo in ASYNCHRONOUS else {},
         "reporting": _reporting(config.algo),
         # RLlib would restart a broken environment a thousand times, a minute apart.

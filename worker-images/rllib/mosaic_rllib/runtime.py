@@ -12,17 +12,20 @@ import os
 import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
+from mosaic.worker.gpu import learns_on_gpu
+from mosaic_rllib.catalog import is_multi_agent
 from mosaic_rllib.checkpoint import Progress, mismatch, unpack
 from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.instance import prepare_environment, ray_instance
 from mosaic_rllib.interruption import GivenUp, Wishes
-from mosaic_rllib.plan import leased_cpus, make_plan
+from mosaic_rllib.plan import Plan, leased_cpus, make_plan
 
 if TYPE_CHECKING:
     from mosaic_rllib.loop import TrainingLoop
@@ -49,7 +52,9 @@ class RLlibRuntime:
         seed = secrets.randbits(31) if config.seed is None else config.seed
         self.progress = Progress(config.algo, config.env_id, config.policies, seed)
         self._dry_run = dry_run
-        self._plan = make_plan(config, seed, leased_cpus(environment))
+        self._environment = environment
+        # Noted now, because the processes that Ray starts are told another number.
+        self._cpus = leased_cpus(environment)
         self._resumed: Path | None = None
         self._wishes = Wishes()
 
@@ -77,9 +82,10 @@ class RLlibRuntime:
     def run(self) -> dict[str, Any]:
         """Train to the end, or until asked to stop; evaluate; return a summary."""
         if self._dry_run:
-            code = self._plan.as_code()
+            plan = self._plan()
+            code = plan.as_code()
             self.emitter.log(code)
-            return {"status": "completed", "dry_run": True, "plan": code, "ray_cpus": self._plan.ray_cpus}
+            return {"status": "completed", "dry_run": True, "plan": code, "ray_cpus": plan.ray_cpus}
         prepare_environment()
         with tempfile.TemporaryDirectory(prefix="mosaic-rllib-") as scratch:
             try:
@@ -100,6 +106,8 @@ class RLlibRuntime:
         """Answer commands on stdin with the policy in ``policy_path``."""
         if not self.config.policy_path:
             raise BadInput("policy_path", ["is required for --interactive: a checkpoint of this worker"])
+        if is_multi_agent(self.config.env_id):
+            raise BadInput("env_id", [f"{self.config.env_id} has several agents; --interactive plays one"])
         prepare_environment()
         from mosaic.worker.interactive import serve
         from mosaic_rllib.environments import make_single
@@ -118,17 +126,29 @@ class RLlibRuntime:
                 should_stop=lambda: self._wishes.stop,
             )
 
+    def _plan(self) -> Plan:
+        def sees_gpu() -> bool:
+            import torch
+
+            return bool(torch.cuda.is_available())
+
+        on_gpu = learns_on_gpu(
+            self.config.cuda, self._environment, sees_gpu, lambda sentence: self.emitter.log(sentence, "warning")
+        )
+        return make_plan(self.config, self.progress.seed, self._cpus, on_gpu=on_gpu)
+
     def _train(self, scratch: Path) -> dict[str, Any]:
         with self._wishes.nothing_to_lose():
-            from mosaic_rllib.environments import agents_in
+            from mosaic_rllib.environments import cast_of
             from mosaic_rllib.loop import TrainingLoop
             from mosaic_rllib.reporting import Reporter
 
-            agents = agents_in(self.config)
+            cast, plan = cast_of(self.config), self._plan()
+        self.progress = replace(self.progress, policies=cast.policies(self.progress.policies))
         with Reporter(self.config, self.emitter, self.run_dir) as reporter:
             loop = TrainingLoop(
                 self.config,
-                self._plan,
+                plan,
                 self.progress,
                 self._wishes,
                 reporter=reporter,
@@ -138,8 +158,8 @@ class RLlibRuntime:
                 scratch=scratch,
             )
             try:
-                with ray_instance(self._plan, self._wishes):
-                    loop.train(agents, self._resumed)
+                with ray_instance(plan, self._wishes):
+                    loop.train(cast.agents, self._resumed)
             finally:
                 self.progress = loop.progress
             with self._wishes.nothing_to_lose():
@@ -198,5 +218,5 @@ class RLlibRuntime:
             "episodes": progress.episode,
             "total_reward": progress.total_reward,
             "seed": progress.seed,
-            "metrics": {"mean_return": fmean(recent)} if recent else {},
+            "metrics": {"episode_return_mean": fmean(recent)} if recent else {},
         }

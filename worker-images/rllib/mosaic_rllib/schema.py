@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from mosaic.worker import config_schema
+from mosaic.worker.extras import add_other_names, extras_of
 from mosaic_rllib.arguments import ALGORITHMS, parameters_schema
 from mosaic_rllib.catalog import ACTION_SPACES, CONTINUOUS, EXAMPLES
 from mosaic_rllib.config import RLlibConfig
+from mosaic_rllib.offer import missing_environments
 
 
 @cache
@@ -18,8 +21,10 @@ def published_schema() -> dict[str, Any]:
     schema = config_schema(RLlibConfig)
     schema["properties"]["env_id"]["examples"] = list(EXAMPLES)
     schema["$defs"] = {algo: parameters_schema(algo) for algo in ALGORITHMS}
-    schema["anyOf"] = [*(_branch(algo) for algo in ALGORITHMS), _unknown_algo()]
+    add_other_names(schema["properties"])
+    schema["anyOf"] = [*(_branch(algo, schema) for algo in ALGORITHMS), _unknown_algo()]
     schema["x-algorithms"] = {algo: _abilities(algo) for algo in ALGORITHMS}
+    schema["x-missing-environments"] = missing_environments()
     return schema
 
 
@@ -28,8 +33,14 @@ def _abilities(algo: str) -> dict[str, Any]:
     return {"action_spaces": list(ACTION_SPACES[algo]), **alone}
 
 
-def _branch(algo: str) -> dict[str, Any]:
-    properties: dict[str, Any] = {"algo": {"const": algo}, "algo_params": {"$ref": f"#/$defs/{algo}"}}
+def _branch(algo: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    all_parameters = {"$ref": f"#/$defs/{algo}"}
+    parameters = {name: {"$ref": f"#/$defs/{algo}/properties/{name}"} for name in schema["$defs"][algo]["properties"]}
+    properties: dict[str, Any] = {
+        "algo": {"const": algo},
+        "algo_params": all_parameters,
+        "extras": extras_of(schema["properties"], all_parameters, parameters),
+    }
     if "continuous" not in ACTION_SPACES[algo]:
         names = "|".join(re.escape(name) for name in CONTINUOUS)
         properties["env_id"] = {"pattern": f"^(?!({names})-v)"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from ray.tune.trainable import trainable
 
 from mosaic.errors import BadInput
 from mosaic_rllib.callbacks import EpisodeReporter
-from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.environments import make_for_rllib
 from mosaic_rllib.plan import ENVIRONMENT, Plan
 from mosaic_rllib.policy import SHARED, own_policy, shared_policy
@@ -27,7 +26,7 @@ from mosaic_rllib.policy import SHARED, own_policy, shared_policy
 _FORGOTTEN = "kl_coefficients.json"
 
 
-def build_algorithm(config: RLlibConfig, plan: Plan, agents: list[str], seed: int, scratch: Path) -> Algorithm:
+def build_algorithm(plan: Plan, agents: Sequence[str], policies: str, seed: int, scratch: Path) -> Algorithm:
     """Build the algorithm; Ray must be running. What RLlib thinks it must write down goes to *scratch*.
 
     Raises:
@@ -36,19 +35,19 @@ def build_algorithm(config: RLlibConfig, plan: Plan, agents: list[str], seed: in
     """
     _seed_everything(seed)
     register_env(ENVIRONMENT, make_for_rllib)
-    try:
-        settings = algorithm_config(plan, agents, config.policies)
-        settings.validate()
-    except (ValueError, TypeError, NotImplementedError) as error:
-        raise BadInput("algo_params", [f"RLlib refuses them: {str(error).strip()}"]) from error
     # The only way to keep it from leaving directories in the home of the user.
     trainable.DEFAULT_STORAGE_PATH = str(scratch / "ray_results")
-    algorithm = settings.build_algo()
+    try:
+        settings = algorithm_config(plan, agents, policies)
+        settings.validate()
+        algorithm = settings.build_algo()
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise BadInput("algo_params", [f"RLlib refuses them: {str(error).strip()}"]) from error
     _seed_buffer(algorithm, seed)
     return algorithm
 
 
-def algorithm_config(plan: Plan, agents: list[str], policies: str) -> AlgorithmConfig:
+def algorithm_config(plan: Plan, agents: Sequence[str], policies: str) -> AlgorithmConfig:
     """Carry out *plan*; *agents* is empty where there is only one."""
     settings = get_trainable_cls(plan.algo.upper()).get_default_config().framework("torch")
     for method, arguments in plan.calls.items():
