@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,18 +31,5 @@ def checkpoints_of(run: WorkerRun) -> list[Path]:
 def changed_weights(worker: InstalledWorker, run: WorkerRun) -> list[str]:
     """Return the names of the weights that differ between the first and the last checkpoint."""
     first, *_, last = checkpoints_of(run)
-    changed: list[str] = answer_of(worker, _COMPARE, str(first / "model.pth"), str(last / "model.pth"))
+    changed: list[str] = worker.answer(_COMPARE, str(first / "model.pth"), str(last / "model.pth"))
     return changed
-
-
-def answer_of(worker: InstalledWorker, script: str, *arguments: str) -> Any:
-    """Return the JSON value that *script* prints in the last line when the worker's interpreter runs it."""
-    done = subprocess.run(
-        [worker.python, "-c", script, *arguments],
-        cwd=worker.scratch,
-        env=worker.env(worker.scratch),
-        capture_output=True,
-        text=True,
-    )
-    assert 0 == done.returncode, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])

@@ -41,6 +41,10 @@ def schema(xuance: InstalledWorker) -> Any:
         ({"algo_params": {"n_epochs": 2.5}}, "algo_params.n_epochs: must be an integer"),
         ({"algo_params": {"double_q": True}}, "algo_params.double_q: is not a known field"),
         ({"total_step": 5}, "did you mean 'total_steps'?"),
+        ({"tensorboard_dir": "../elsewhere"}, "tensorboard_dir: must stay inside the run directory"),
+        ({"extras": {"lerning_rate": 0.1}}, "extras.lerning_rate: is not a known field, did you mean 'learning_rate'?"),
+        ({"extras": {"gamma": 1.5}}, "extras.gamma: must be at most 1"),
+        ({"extras": {"algo_params": {"gama": 0.9}}}, "extras.algo_params.gama: is not a known field"),
         ({"algo": "dqn", "env_id": "Pendulum-v1", "algo_params": {}}, 'env_id: must be one of "Acrobot-v1"'),
         ({"algo": "mappo", "env_id": "ALE/Pong-v5", "algo_params": {}}, 'env_id: must be one of "simple_spread_v3"'),
     ],
@@ -69,6 +73,23 @@ def test_an_algorithm_that_does_not_fit_is_refused_with_the_reason(
     assert sentence in (pair_fault(schema, {"algo": algo, "env_id": env_id}) or "")
 
 
+def test_what_the_desktop_application_writes_is_accepted(schema: Any) -> None:
+    extras = {"learning_rate": 0.1, "cuda": True, "wandb_project_name": "mine", "algo_params": {"gamma": 0.9}}
+
+    assert [] == validate_config(schema, {"run_id": "r", "total_timesteps": 5, "wandb_name": "one", "extras": extras})
+
+
+def test_hyper_parameters_are_published_with_the_defaults_of_xuance(schema: Any) -> None:
+    parameters = {
+        branch["properties"]["algo"].get("const"): branch["properties"].get("algo_params", {}).get("properties")
+        for branch in schema["anyOf"]
+    }
+
+    assert {"default": True} == parameters["ppo"]["use_gae"]
+    assert {"default": 0.99} == parameters["qmix"]["gamma"]
+    assert all("default" in one or "examples" in one for one in parameters["mappo"].values())
+
+
 def test_no_pair_that_xuance_has_settings_for_is_refused(schema: Any) -> None:
     for algo, env_id in (("dqn", "CarRacing-v3"), ("sac", "CartPole-v1"), ("a2c", "ALE/Pong-v5"), ("td3", "Hopper-v5")):
         assert [] == validate_config(schema, {"run_id": "r", "algo": algo, "env_id": env_id})
@@ -91,7 +112,7 @@ def test_every_algorithm_that_must_be_offered_is(schema: Any) -> None:
         ({"algo": "dqn", "env_id": "Pendulum-v1"}, "dqn cannot train on Pendulum-v1; it trains on Acrobot-v1"),
         ({"env_id": "CartPol-v1"}, "XuanCe has no settings for 'CartPol-v1', did you mean 'CartPole-v1'?"),
         ({"algo_params": {"policy": "Gaussian_AC"}}, "XuanCe cannot build ppo for CartPole-v1, whose actions are"),
-        ({"cuda": True}, "no GPU can be used here; set device to cpu"),
+        ({"device": "cuda:1"}, "no GPU can be used here; leave device to the lease, or set it to cpu"),
         ({"mode": "policy_eval"}, "mode policy_eval needs the checkpoint to evaluate"),
     ],
 )

@@ -32,8 +32,8 @@ MAPPO = {**_SHORT, "algo": "mappo", "env_id": "simple_spread_v3", "algo_params":
 
 @pytest.fixture(scope="module")
 def trained(xuance: InstalledWorker) -> WorkerRun:
-    """A short run of PPO with two checkpoints."""
-    return xuance.run("trained", PPO)
+    """A short run of PPO with two checkpoints, which asked for a GPU that is not there."""
+    return xuance.run("trained", {**PPO, "cuda": True})
 
 
 def test_the_worker_keeps_every_promise_of_the_contract(xuance: InstalledWorker, tmp_path: Path) -> None:
@@ -122,6 +122,31 @@ def test_a_policy_is_evaluated_from_its_checkpoint(xuance: InstalledWorker, trai
     assert document["mean_ci"][0] <= document["mean_return"] <= document["mean_ci"][1]
     assert [] == run.of("checkpoint_saved")
     assert list((run.run_dir / "videos").glob("*.mp4"))
+
+
+def test_a_training_that_goes_on_does_not_begin_again_from_its_first_policy(
+    xuance: InstalledWorker, trained: WorkerRun
+) -> None:
+    first, last = checkpoints_of(trained)[:2]
+    config = {**PPO, "total_steps": 1_200, "policy_path": str(first), "eval_episodes": 0}
+
+    run = xuance.run("resumed-with-policy", config, MOSAIC_RESUME_FROM=str(last))
+
+    assert [int(last.name.removeprefix("step-"))] == [one["step"] for one in run.of("checkpoint_loaded")]
+    assert 1_200 == run.of("run_completed")[0]["steps"]
+
+
+def test_what_was_learned_is_told_by_the_shared_names(trained: WorkerRun) -> None:
+    (evaluation,) = trained.values("eval/mean_return")
+
+    assert json.loads((trained.run_dir / "evaluation.json").read_text())["mean_return"] == evaluation
+    assert ["episode_return_mean"] == list(trained.of("run_completed")[0]["metrics"])
+
+
+def test_a_gpu_that_was_asked_for_and_is_not_there_is_told_once(trained: WorkerRun) -> None:
+    told = [one["text"] for one in trained.of("log") if "cuda" in one["text"]]
+
+    assert ["cuda is true, but torch can use none here: this run learns on the CPU"] == told
 
 
 def test_a_policy_is_played_over_stdin(xuance: InstalledWorker, trained: WorkerRun) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from mosaic.errors import did_you_mean
 from mosaic.worker import validate_config
+from mosaic.worker.environments import catalog
+from mosaic.worker.extras import unfold
+from mosaic.worker.validation import INSIDE_RUN_DIRECTORY
 from mosaic_xuance.catalog import Recipe, algorithms, find_recipe, recipes, recipes_of
 from mosaic_xuance.schema import build_schema
 
@@ -17,7 +20,6 @@ TEAM_IN_PROCESS = "TeamInProcess"
 #: Stepping environments in the worker's process keeps a run within its lease, and its state within reach of
 #: a checkpoint.
 _IN_PROCESS = {"SubprocVecMultiAgentEnv": TEAM_IN_PROCESS}
-_LAUNCHER_IDS = frozenset({"worker_id", "agent_id"})
 
 
 def _setting(default: Any, help_text: str, **limits: Any) -> Any:
@@ -36,13 +38,15 @@ class XuanCeConfig:
     num_envs: int | None = _setting(
         None, "Environments stepped side by side; null = what XuanCe's authors chose", minimum=1, maximum=1024
     )
-    device: str = _setting("cpu", "Where the networks live: cpu, cuda or cuda:N", pattern=r"^(cpu|cuda(:\d+)?)$")
-    cuda: bool = _setting(False, "Short for device cuda:0")
+    device: str | None = _setting(
+        None, "Where the networks live: cpu, cuda or cuda:N; null = as cuda says", pattern=r"^(cpu|cuda(:\d+)?)$"
+    )
+    cuda: bool | None = _setting(None, "Learn on a GPU; null: the GPU of the lease if there is one")
     algo_params: dict[str, Any] = field(
         default_factory=dict, metadata={"help": "Hyper-parameters by XuanCe's names; others keep XuanCe's defaults"}
     )
     mode: Literal["train", "policy_eval"] = _setting("train", "Train, or only evaluate the policy at policy_path")
-    policy_path: str | None = _setting(None, "Checkpoint to evaluate or to play interactively")
+    policy_path: str | None = _setting(None, "Checkpoint to evaluate, to play interactively, or to begin training from")
     checkpoint_every: int = _setting(20_000, "Steps between two checkpoints", minimum=1)
     keep_checkpoints: int = _setting(3, "How many checkpoints stay on disk", minimum=1, maximum=1000)
     replay_limit_mb: int = _setting(
@@ -51,13 +55,21 @@ class XuanCeConfig:
     metrics_every: int = _setting(500, "Steps between two points of each metric", minimum=1)
     eval_episodes: int = _setting(10, "Greedy episodes played at the end; 0 = none", minimum=0, maximum=10_000)
     capture_video: bool = _setting(False, "Film the first greedy episode of the evaluation")
-    tensorboard_dir: str | None = _setting(None, "Where event files go; null = tensorboard in the run directory")
+    tensorboard_dir: str = _setting(
+        "tensorboard", "Where event files go, inside the run directory", format=INSIDE_RUN_DIRECTORY
+    )
     track_wandb: bool = _setting(False, "Send metrics to Weights & Biases; the key comes from WANDB_API_KEY")
-    wandb_project: str = _setting("mosaic-xuance", "W&B project", minLength=1)
-    wandb_entity: str | None = _setting(None, "W&B user or team")
-    wandb_name: str | None = _setting(None, "W&B name of the run; null = its run id")
-    wandb_mode: Literal["online", "offline"] = _setting("online", "Send at once, or keep files to sync later")
-    notes: str = _setting("", "Words of your own, kept in the manifest")
+    wandb_mode: Literal["online", "offline"] = _setting("online", "offline only writes files, for `wandb sync` later")
+    wandb_project: str = _setting("mosaic", "Project of W&B", minLength=1)
+    wandb_entity: str | None = _setting(None, "User or team of W&B; null = that of the key")
+    wandb_run_name: str | None = _setting(None, "Name shown by W&B; null = the run's id")
+    wandb_group: str | None = _setting(None, "Group of W&B")
+    wandb_tags: list[str] = field(default_factory=list, metadata={"help": "Tags of W&B"})
+    notes: str = _setting("", "Anything you want to remember about this run")
+    extras: dict[str, Any] = field(
+        default_factory=dict,
+        metadata={"help": "More of the above in one place, as the desktop application writes it"},
+    )
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming all of it at once."""
@@ -84,13 +96,8 @@ class XuanCeConfig:
         assert found is not None
         return found
 
-    @property
-    def torch_device(self) -> str:
-        """The device by the name torch has for it."""
-        return "cuda:0" if self.cuda else self.device
-
-    def overrides(self, seed: int, *, log_dir: Path, model_dir: Path) -> dict[str, Any]:
-        """Return what XuanCe is told beyond its own defaults."""
+    def overrides(self, seed: int, *, log_dir: Path, model_dir: Path, device: str = "cpu") -> dict[str, Any]:
+        """Return what XuanCe is told beyond its own defaults, to learn on *device*."""
         defaults = self.recipe.settings
         return {
             "vectorize": _IN_PROCESS.get(defaults["vectorize"], defaults["vectorize"]),
@@ -101,7 +108,7 @@ class XuanCeConfig:
             "env_seed": seed * 1024,
             "running_steps": self.total_steps,
             "parallels": self.num_envs or defaults["parallels"],
-            "device": self.torch_device,
+            "device": device,
             "logger": "tensorboard",
             "render": False,
             "render_mode": "rgb_array",
@@ -115,11 +122,11 @@ class XuanCeConfig:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> XuanCeConfig:
-        """Build the settings from what `to_dict` returned.
+        """Build the settings from what `to_dict` returned; other fields are refused.
 
-        A launcher may add ids of its own; other fields that do not exist are refused.
+        The entries of ``extras`` become settings, or hyper-parameters.
         """
-        return cls(**{name: value for name, value in data.items() if name not in _LAUNCHER_IDS})
+        return cls(**unfold(data, [one.name for one in fields(cls)]))
 
     def _pair_fault(self) -> str | None:
         """Say why the algorithm cannot train on the environment, if both are known and it cannot."""
@@ -148,5 +155,20 @@ class XuanCeConfig:
 
 @cache
 def published_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the config for the installed XuanCe."""
-    return build_schema(XuanCeConfig, algorithms())
+    """Return the JSON Schema of the config for the installed XuanCe, and what it cannot be trained on."""
+    return build_schema(XuanCeConfig, algorithms()) | {"x-missing-environments": missing_environments()}
+
+
+def missing_environments() -> dict[str, str]:
+    """Return why what the catalog lists and no algorithm of XuanCe can train on is not there, by name."""
+    from mosaic_xuance.registry import is_registered
+
+    served = [known.env_id for known in catalog() if any(recipe.serves(known.env_id) for recipe in recipes())]
+    there = [env_id for env_id in served if is_registered(env_id)]
+    return {
+        known.env_id: f"XuanCe has no settings to train on {known.env_id}{did_you_mean(known.env_id, there)}"
+        if known.env_id not in served
+        else f"XuanCe has settings for {known.env_id}, but the installed libraries do not have it"
+        for known in catalog()
+        if known.env_id not in there
+    }

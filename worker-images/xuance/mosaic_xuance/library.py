@@ -17,9 +17,7 @@ from xuance.torch.agents import REGISTRY_Agents
 
 from mosaic.errors import BadInput
 from mosaic_xuance.config import TEAM_IN_PROCESS, XuanCeConfig
-
-#: Modules to import so that gymnasium knows the ids of a family.
-_REGISTERS = {"atari": "ale_py", "minigrid": "minigrid"}
+from mosaic_xuance.registry import register
 
 
 class EnvironmentFailed(Exception):
@@ -62,6 +60,11 @@ def use_threads_of_lease() -> None:
     torch.set_num_threads(int(given) if given.isdigit() and int(given) > 0 else 1)
 
 
+def sees_gpu() -> bool:
+    """Tell whether torch can use a GPU."""
+    return bool(torch.cuda.is_available())
+
+
 def arguments(config: XuanCeConfig, overrides: Mapping[str, Any]) -> Settings:
     """Return XuanCe's arguments for *config*: its own defaults, then *overrides*."""
     found = get_arguments(
@@ -77,8 +80,11 @@ def make_agent(config: XuanCeConfig, settings: Settings, callback: Any) -> Any:
         BadInput: the environment or the network cannot be made of these settings.
 
     """
-    _register(config)
-    _check_device(config)
+    try:
+        register(config.recipe.family.name, config.env_id)
+    except ImportError as error:
+        raise BadInput(f"env_id {config.env_id}", [f"needs a package that is not installed: {error}"]) from error
+    _check_device(config.device)
     try:
         envs = make_envs(settings)
     except Exception as error:
@@ -106,23 +112,10 @@ def is_fault_of_environment(error: BaseException) -> bool:
     return any(f"{os.sep}xuance{os.sep}environment{os.sep}" in frame.filename for frame in frames)
 
 
-def _register(config: XuanCeConfig) -> None:
-    module = _REGISTERS.get(config.recipe.family.name)
-    if module is None:
-        return
-    import gymnasium
-
-    try:
-        gymnasium.register_envs(__import__(module))
-    except ImportError as error:
-        raise BadInput(f"env_id {config.env_id}", [f"needs the package {module}: {error}"]) from error
-
-
-def _check_device(config: XuanCeConfig) -> None:
-    if config.torch_device != "cpu" and not torch.cuda.is_available():
-        raise BadInput(
-            f"device {config.torch_device}", ["no GPU can be used here; set device to cpu and cuda to false"]
-        )
+def _check_device(device: str | None) -> None:
+    # XuanCe itself would take the CPU without a word.
+    if device not in (None, "cpu") and not sees_gpu():
+        raise BadInput(f"device {device}", ["no GPU can be used here; leave device to the lease, or set it to cpu"])
 
 
 def _seed_action_spaces(agent: Any, seed: int) -> None:

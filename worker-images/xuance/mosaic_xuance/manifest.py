@@ -57,7 +57,7 @@ def _wandb(config: XuanCeConfig, run_path: str | None) -> WandBMetadata:
         project=config.wandb_project,
         entity=config.wandb_entity,
         run_id=(run_path or "").rpartition("/")[2],
-        run_name=config.wandb_name or config.run_id,
+        run_name=config.wandb_run_name or config.run_id,
         url=run_path or "",
         enabled=run_path is not None,
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
+from mosaic.worker.gpu import learns_on_gpu
 from mosaic.worker.interactive import serve
 from mosaic.worker.wandb_guard import WandbGuard, WandbSettings
 from mosaic_xuance.config import XuanCeConfig
@@ -53,7 +54,8 @@ class XuanCeRuntime:
         self.seed = secrets.randbits(31) if config.seed is None else config.seed
         self.run_dir = Path(environment.get("MOSAIC_RUN_DIR") or ".")
         self.checkpoint_dir = Path(environment.get("MOSAIC_CHECKPOINT_DIR") or self.run_dir / "checkpoints")
-        self.tensorboard_dir = self.run_dir / (config.tensorboard_dir or "tensorboard")
+        self.tensorboard_dir = self.run_dir / config.tensorboard_dir
+        self._environment = environment
         self._dry_run = dry_run
         self._resume_from: Path | None = None
         self._wandb: WandbGuard | None = None
@@ -99,7 +101,9 @@ class XuanCeRuntime:
         """
         if self._dry_run:
             return self._show_plan()
-        self._use_policy_of_config()
+        # A training that goes on has come further than the policy it once began with.
+        if self.config.mode == "policy_eval" or self._resume_from is None:
+            self._use_policy_of_config()
         try:
             self._prepare()
         except _StopAsked:
@@ -268,7 +272,7 @@ class XuanCeRuntime:
         (self.run_dir / EVALUATION_FILE).write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
         self.emitter.artifact(EVALUATION_FILE, "evaluation", digest, size_bytes=len(content))
-        self.emitter.metric("eval/return_mean", summary["mean_return"], self.step)
+        self.emitter.metric("eval/mean_return", summary["mean_return"], self.step)
         return {name: value for name, value in summary.items() if name != "episodes"}
 
     def _play_greedily(self, seeds: Sequence[int]) -> dict[str, Any]:
@@ -289,7 +293,23 @@ class XuanCeRuntime:
         return summarise(rows)
 
     def _overrides(self) -> dict[str, Any]:
-        return self.config.overrides(self.seed, log_dir=self.tensorboard_dir, model_dir=self.run_dir / "models")
+        return self.config.overrides(
+            self.seed, log_dir=self.tensorboard_dir, model_dir=self.run_dir / "models", device=self._device()
+        )
+
+    def _device(self) -> str:
+        if self.config.device is not None:
+            return self.config.device
+
+        def sees_gpu() -> bool:
+            from mosaic_xuance import library
+
+            return library.sees_gpu()
+
+        on_gpu = learns_on_gpu(
+            self.config.cuda, self._environment, sees_gpu, lambda sentence: self.emitter.log(sentence, "warning")
+        )
+        return "cuda:0" if on_gpu else "cpu"
 
     def _show_plan(self) -> dict[str, Any]:
         """Say what would be executed: XuanCe's arguments as they would be."""
@@ -306,7 +326,9 @@ class XuanCeRuntime:
                 config.wandb_project,
                 config.wandb_mode,
                 entity=config.wandb_entity,
-                name=config.wandb_name or config.run_id,
+                name=config.wandb_run_name or config.run_id,
+                group=config.wandb_group,
+                tags=tuple(config.wandb_tags),
                 notes=config.notes or None,
                 config=config.to_dict(),
             )

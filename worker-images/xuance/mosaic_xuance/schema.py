@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mosaic.worker.environments import catalog
+from mosaic.worker.extras import add_other_names, extras_of
 from mosaic.worker.schema import config_schema
 from mosaic_xuance.catalog import Recipe, help_texts, recipes_of
 from mosaic_xuance.environments import MADE_DISCRETE
@@ -35,23 +36,40 @@ def build_schema(config_class: type, algos: Sequence[str]) -> Schema:
     own = [recipe for algo in algos for recipe in recipes_of(algo)]
     fields["algo"]["enum"] = list(algos)
     fields["env_id"]["examples"] = sorted({recipe.env_id for recipe in own if recipe.env_id})
-    fields["algo_params"]["properties"] = _parameters(own)
-    defaults = {name: fields[name]["default"] for name in ("algo", "env_id")}
-    branches = [*(_branch(algo, defaults) for algo in algos), _unknown_algo(algos)]
+    fields["algo_params"]["properties"] = parameters = _parameters(own)
+    add_other_names(fields)
+    fields["extras"]["properties"] |= {
+        name: {"$ref": f"#/properties/algo_params/properties/{name}"} for name in parameters if name not in fields
+    }
+    branches = [*(_branch(algo, fields) for algo in algos), _unknown_algo(algos)]
     return schema | {"anyOf": branches, "x-algorithms": {algo: _abilities(algo) for algo in algos}}
 
 
-def _branch(algo: str, defaults: Schema) -> Schema:
+def _branch(algo: str, settings: Schema) -> Schema:
     own = recipes_of(algo)
-    names = sorted({name for recipe in own for name in recipe.hyper_parameters})
-    params = {"properties": {name: {} for name in names}, "additionalProperties": False}
+    params = {"properties": _defaults(own), "additionalProperties": False}
+    names: Schema = {name: {} for name in params["properties"]}
     # Said three times, so that of all branches the one of the chosen algorithm has the fewest faults to report.
     name = {"const": algo, "enum": [algo], "pattern": f"^{re.escape(algo)}$"}
-    fields = {"algo": name, "env_id": _env_ids(own), "algo_params": params}
+    extras = extras_of(settings, {"properties": names, "additionalProperties": False}, names)
+    fields = {"algo": name, "env_id": _env_ids(own), "algo_params": params, "extras": extras}
     # A field that is left out has its default, which may be of another branch.
-    given = ["algo"] if algo != defaults["algo"] else []
-    given += ["env_id"] if not any(recipe.serves(defaults["env_id"]) for recipe in own) else []
+    given = ["algo"] if algo != settings["algo"]["default"] else []
+    given += ["env_id"] if not any(recipe.serves(settings["env_id"]["default"]) for recipe in own) else []
     return {"properties": fields} | ({"required": given} if given else {})
+
+
+def _defaults(own: Sequence[Recipe]) -> Schema:
+    """Return each hyper-parameter with its default, or with all it has where that depends on the environment."""
+    found: dict[str, list[Any]] = {}
+    for recipe in own:
+        for name, value in recipe.hyper_parameters.items():
+            if value not in found.setdefault(name, []):
+                found[name].append(value)
+    return {
+        name: {"default": values[0]} if len(values) == 1 else {"examples": values}
+        for name, values in sorted(found.items())
+    }
 
 
 def _abilities(algo: str) -> Schema:

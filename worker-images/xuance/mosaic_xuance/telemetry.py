@@ -10,6 +10,8 @@ from statistics import fmean
 from typing import Any
 
 from xuance.common import MultiAgentBaseCallback
+from xuance.torch.agents.core.on_policy import OnPolicyAgent
+from xuance.torch.agents.core.on_policy_marl import OnPolicyMARLAgents
 
 from mosaic.worker import TelemetryEmitter
 
@@ -23,6 +25,7 @@ _SHARED_NAMES = {
     **dict.fromkeys(("qloss", "q_loss", "loss_q", "loss_qmix", "loss_td"), "loss/q"),
     **dict.fromkeys(("pg_loss", "policy_loss"), "loss/policy"),
     **dict.fromkeys(("vf_loss", "value_loss"), "loss/value"),
+    "alpha_loss": "loss/alpha",
     "loss": "loss/total",
     "entropy_loss": "loss/entropy",
     "entropy": "entropy",
@@ -32,6 +35,11 @@ _SHARED_NAMES = {
     **dict.fromkeys(("critic_lr", "learning_rate_critic"), "learning_rate/critic"),
     "epsilon_greedy": "epsilon",
 }
+#: What other libraries call the losses of an algorithm that learns from its own newest play.
+_ON_POLICY = {"loss/actor": "loss/policy", "loss/critic": "loss/value"}
+#: The critic of an actor estimates Q as well, but its loss is known as the critic's.
+_WITH_ACTOR = {"loss/q": "loss/critic"}
+_ACTOR_RATES = frozenset({"actor_lr", "learning_rate_actor"})
 
 
 class TrainingDiverged(Exception):
@@ -142,7 +150,7 @@ class Narrator(MultiAgentBaseCallback):  # type: ignore[misc]
         if not told or update == self.tally.updates_told:
             return
         self.tally.updates_told = update
-        self._losses = shared_metrics(told)
+        self._losses = shared_metrics(told, on_policy=isinstance(self.agent, (OnPolicyAgent, OnPolicyMARLAgents)))
         for name, value in self._losses.items():
             if name.startswith("loss/") and not math.isfinite(value):
                 raise TrainingDiverged(name, value, step, update)
@@ -167,24 +175,30 @@ class Narrator(MultiAgentBaseCallback):  # type: ignore[misc]
         return (step - step_then) / max(now - since, 1e-9)
 
 
-def shared_metrics(told: Mapping[str, Any]) -> dict[str, float]:
+def shared_metrics(told: Mapping[str, Any], *, on_policy: bool) -> dict[str, float]:
     """Translate XuanCe's *told* into shared names; a metric of several agents becomes their mean.
 
     XuanCe writes ``Qloss/rank_0``, ``actor-loss`` or ``agent_1/loss_critic`` for what others call
     ``loss/q``, ``loss/actor`` and ``loss/critic``. What has no shared name keeps its own behind ``xuance/``.
     """
+    has_actor = any(_plain(name) in _ACTOR_RATES for name in told)
+    renamed = _ON_POLICY if on_policy else _WITH_ACTOR if has_actor else {}
     grouped: dict[str, list[float]] = {}
     for name, value in told.items():
         number = _number(value)
         if number is not None:
-            grouped.setdefault(_shared_name(name), []).append(number)
+            shared = _SHARED_NAMES.get(_plain(name)) or f"xuance/{_own_name(name)}"
+            grouped.setdefault(renamed.get(shared, shared), []).append(number)
     return {name: fmean(values) if len(values) > 1 else values[0] for name, values in grouped.items()}
 
 
-def _shared_name(name: str) -> str:
-    parts = [part for part in name.split("/") if not part.startswith("rank_")]
-    plain = parts[-1].lower().replace("-", "_")
-    return _SHARED_NAMES.get(plain) or f"xuance/{parts[-1]}"
+def _plain(name: str) -> str:
+    return _own_name(name).lower().replace("-", "_")
+
+
+def _own_name(name: str) -> str:
+    """Return XuanCe's *name* without the agent before it and the process behind it."""
+    return [part for part in name.split("/") if not part.startswith("rank_")][-1]
 
 
 def _number(value: Any) -> float | None:
