@@ -13,6 +13,23 @@ from tests.workers.conftest import InstalledWorker
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.parametrize(
+    ("name", "env_id", "reason"),
+    [
+        ("xuance", "Ant-v4", "XuanCe has no settings to train on Ant-v4, did you mean 'Ant-v5'?"),
+        ("rllib", "Pusher-v4", "this worker's libraries do not have Pusher-v4: `Pusher-v4` is only supported on"),
+        ("rllib", "LunarLander-v2", "Please use `LunarLander-v3` instead"),
+        ("rllib", "tictactoe_v3", "is played in turns with masked actions"),
+        ("rllib", "classic/chess_v6", "is played in turns with masked actions"),
+        ("rllib", "cooperative_pong_v6", "did you mean 'butterfly/cooperative_pong_v5'?"),
+    ],
+)
+def test_what_a_worker_cannot_make_is_refused_with_the_reason(
+    installed_worker: Callable[[str], InstalledWorker], name: str, env_id: str, reason: str
+) -> None:
+    assert reason in (pair_fault(installed_worker(name).schema(), {"algo": "ppo", "env_id": env_id}) or "")
+
+
 @pytest.mark.parametrize("name", ["cleanrl", "xuance", "rllib"])
 def test_what_cannot_train_is_refused_with_the_reason(
     installed_worker: Callable[[str], InstalledWorker], name: str

@@ -94,6 +94,21 @@ def test_curves_of_three_libraries_share_one_picture(machine: Machine, runs: dic
     assert {"env_steps"} == {curves["episode_return"][2] for curves in told.document.values()}
 
 
+def test_three_libraries_call_what_ppo_measures_by_the_same_names(machine: Machine, runs: dict[str, str]) -> None:
+    common = {"loss/policy", "loss/value", "entropy", "learning_rate", "episode_return_mean", "steps_per_s"}
+    some = {"loss/total", "approx_kl", "clip_fraction", "explained_variance", "episode_return", "episode_length"}
+    with machine.connect() as mosaic:
+        until(
+            lambda: all(common <= _metrics(mosaic, run_id) for run_id in runs.values()),
+            what="the losses of all three",
+            seconds=PATIENCE_S,
+        )
+        told = {name: _metrics(mosaic, run_id) for name, run_id in runs.items()}
+
+    others = {name: {one for one in told[name] - common - some if not one.startswith(f"{name}/")} for name in told}
+    assert {name: set() for name in told} == others
+
+
 def test_runs_of_a_killed_platform_go_on_from_their_checkpoints(machine: Machine, runs: dict[str, str]) -> None:
     with machine.connect() as mosaic:
         for run_id in runs.values():
@@ -141,6 +156,10 @@ def _wait_for_checkpoint(mosaic: Mosaic, run_id: str) -> None:
         what=f"a checkpoint of {run_id}",
         seconds=PATIENCE_S,
     )
+
+
+def _metrics(mosaic: Mosaic, run_id: str) -> set[str]:
+    return {series.name for series in mosaic.series(run_id)}
 
 
 def _threads(mosaic: Mosaic, run_id: str) -> set[str]:
