@@ -52,6 +52,14 @@ def test_a_misspelt_setting_is_refused_at_submission(schema: Any, change: dict[s
     assert sentence in faults[0]
 
 
+def test_all_faults_are_told_of_the_algorithm_that_was_meant(schema: Any) -> None:
+    misspelt = {"gama": 0.9, "lerning": 1, "epocs": 2, "clipp": 3}
+
+    faults = validate_config(schema, {"run_id": "r", "algo": "dqn", "algo_params": misspelt})
+
+    assert [f"algo_params.{name}" for name in misspelt] == [fault.partition(":")[0] for fault in faults]
+
+
 def test_what_the_desktop_application_writes_is_accepted(schema: Any) -> None:
     extras = {"lambda_": 0.9, "cuda": True, "wandb_project_name": "mine", "algo_params": {"gamma": 0.9}}
 

@@ -73,6 +73,14 @@ def test_an_algorithm_that_does_not_fit_is_refused_with_the_reason(
     assert sentence in (pair_fault(schema, {"algo": algo, "env_id": env_id}) or "")
 
 
+def test_all_faults_are_told_of_the_algorithm_that_was_meant(schema: Any) -> None:
+    misspelt = {"gama": 0.9, "lerning": 1, "epocs": 2, "clipp": 3}
+
+    faults = validate_config(schema, {"run_id": "r", "algo": "dqn", "algo_params": misspelt})
+
+    assert [f"algo_params.{name}" for name in misspelt] == [fault.partition(":")[0] for fault in faults]
+
+
 def test_what_the_desktop_application_writes_is_accepted(schema: Any) -> None:
     extras = {"learning_rate": 0.1, "cuda": True, "wandb_project_name": "mine", "algo_params": {"gamma": 0.9}}
 
@@ -81,7 +89,9 @@ def test_what_the_desktop_application_writes_is_accepted(schema: Any) -> None:
 
 def test_hyper_parameters_are_published_with_the_defaults_of_xuance(schema: Any) -> None:
     parameters = {
-        branch["properties"]["algo"].get("const"): branch["properties"].get("algo_params", {}).get("properties")
+        branch["properties"]["algo"]["allOf"][0].get("const"): branch["properties"]
+        .get("algo_params", {})
+        .get("properties")
         for branch in schema["anyOf"]
     }
 

@@ -14,6 +14,11 @@ from mosaic_rllib.catalog import ACTION_SPACES, CONTINUOUS, EXAMPLES
 from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.offer import missing_environments
 
+# The validator reports the choice with the fewest faults: being of another algorithm must count for more than
+# any number of misspelt parameters, or the wrong algorithm's parameters would be suggested.
+_WEIGHT = 8
+_NAMES_AN_ALGO = {"allOf": [{"required": ["algo"]}] * _WEIGHT}
+
 
 @cache
 def published_schema() -> dict[str, Any]:
@@ -37,7 +42,7 @@ def _branch(algo: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     all_parameters = {"$ref": f"#/$defs/{algo}"}
     parameters = {name: {"$ref": f"#/$defs/{algo}/properties/{name}"} for name in schema["$defs"][algo]["properties"]}
     properties: dict[str, Any] = {
-        "algo": {"const": algo},
+        "algo": {"allOf": [{"const": algo}] * _WEIGHT},
         "algo_params": all_parameters,
         "extras": extras_of(schema["properties"], all_parameters, parameters),
     }
@@ -45,10 +50,10 @@ def _branch(algo: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         names = "|".join(re.escape(name) for name in CONTINUOUS)
         properties["env_id"] = {"pattern": f"^(?!({names})-v)"}
     # A field that is left out has its default, which is of another branch.
-    required = {} if algo == "ppo" else {"required": ["algo"]}
-    return {"properties": properties} | required
+    return {"properties": properties} | ({} if algo == "ppo" else _NAMES_AN_ALGO)
 
 
 def _unknown_algo() -> dict[str, Any]:
     """Leave a name that no branch knows to the list of names, which says more about it."""
-    return {"properties": {"algo": {"pattern": f"^(?!({'|'.join(ALGORITHMS)})$)"}}, "required": ["algo"]}
+    is_none = {"allOf": [{"pattern": f"^(?!({'|'.join(ALGORITHMS)})$)"}] * _WEIGHT}
+    return {"properties": {"algo": is_none}, **_NAMES_AN_ALGO}

@@ -23,6 +23,9 @@ _LIMITS: tuple[tuple[str, Schema], ...] = (
     (r"learning_rate.*", {"exclusiveMinimum": 0, "maximum": 10}),
     (r"buffer_size|batch_size|horizon_size|n_epochs|n_minibatch|.*_frequency|decay_step_greedy", {"minimum": 1}),
 )
+# The validator reports the choice with the fewest faults: being of another algorithm must count for more than
+# any number of misspelt parameters, or the wrong algorithm's parameters would be suggested.
+_WEIGHT = 8
 
 
 def build_schema(config_class: type, algos: Sequence[str]) -> Schema:
@@ -49,14 +52,13 @@ def _branch(algo: str, settings: Schema) -> Schema:
     own = recipes_of(algo)
     params = {"properties": _defaults(own), "additionalProperties": False}
     names: Schema = {name: {} for name in params["properties"]}
-    # Said three times, so that of all branches the one of the chosen algorithm has the fewest faults to report.
-    name = {"const": algo, "enum": [algo], "pattern": f"^{re.escape(algo)}$"}
+    name = {"allOf": [{"const": algo}] * _WEIGHT}
     extras = extras_of(settings, {"properties": names, "additionalProperties": False}, names)
     fields = {"algo": name, "env_id": _env_ids(own), "algo_params": params, "extras": extras}
     # A field that is left out has its default, which may be of another branch.
-    given = ["algo"] if algo != settings["algo"]["default"] else []
+    given = ["algo"] * _WEIGHT if algo != settings["algo"]["default"] else []
     given += ["env_id"] if not any(recipe.serves(settings["env_id"]["default"]) for recipe in own) else []
-    return {"properties": fields} | ({"required": given} if given else {})
+    return {"properties": fields} | ({"allOf": [{"required": [name]} for name in given]} if given else {})
 
 
 def _defaults(own: Sequence[Recipe]) -> Schema:
@@ -86,7 +88,8 @@ def _abilities(algo: str) -> Schema:
 def _unknown_algo(algos: Iterable[str]) -> Schema:
     """Return the branch of names that are no algorithm: what is wrong with them is said by the field itself."""
     names = "|".join(re.escape(algo) for algo in algos)
-    return {"properties": {"algo": {"pattern": f"^(?!({names})$)"}}, "required": ["algo"]}
+    is_none = {"allOf": [{"pattern": f"^(?!({names})$)"}] * _WEIGHT}
+    return {"properties": {"algo": is_none}, "allOf": [{"required": ["algo"]}] * _WEIGHT}
 
 
 def _env_ids(own: Iterable[Recipe]) -> Schema:
