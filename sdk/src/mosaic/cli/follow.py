@@ -32,11 +32,16 @@ def follow(
 ) -> None:
     """Watch runs until they end. Exit code 0: all succeeded; 10: one failed; 11: one was cancelled."""
     with connect() as platform:
-        whole = [platform.run(name).run.run_id for name in runs]
-        exit_code = follow_runs(platform, whole, quiet=as_json)
-        if as_json:
-            render.document([platform.run(run_id).run for run_id in whole])
-        raise typer.Exit(exit_code)
+        run_ids = [platform.run(name).run.run_id for name in runs]
+        raise typer.Exit(follow_to_the_end(platform, run_ids, as_json=as_json))
+
+
+def follow_to_the_end(platform: Mosaic, run_ids: Sequence[str], *, as_json: bool) -> int:
+    """Watch *run_ids* until all have ended, say how, and return the exit code."""
+    exit_code = follow_runs(platform, run_ids, quiet=as_json)
+    if as_json:
+        render.document([platform.run(run_id).run for run_id in run_ids])
+    return exit_code
 
 
 def follow_runs(platform: Mosaic, run_ids: Sequence[str], *, quiet: bool) -> int:

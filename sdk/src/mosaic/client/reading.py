@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 
 from mosaic.client import values
+from mosaic.client.checks import faults_of
+from mosaic.errors import BadInput
 from mosaic.wire.convert import attempt_state_from_wire, from_timestamp, run_state_from_wire, to_timestamp
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1 import telemetry_pb2
 
 
 def submit_request(asked: values.Submission, *, dry_run: bool) -> wire.SubmitRequest:
-    """Return *asked* for the wire."""
+    """Return *asked* for the wire.
+
+    Raises:
+        BadInput: lists what cannot be sent.
+    """
+    faults = faults_of(asked)
+    if faults:
+        raise BadInput("submission", faults)
     needs = asked.resources
     spec = wire.RunSpec(
         worker=asked.worker,
