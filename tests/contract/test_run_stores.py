@@ -211,13 +211,15 @@ def test_a_text_that_postgresql_cannot_keep_is_the_callers_fault(migrated_url: C
     engine.dispose()
 
 
-def test_a_prefix_finds_at_most_two(store: RunStore) -> None:
-    for run_id in ("01AAA", "01AAB", "01AAC", "01B"):
+def test_the_beginning_or_the_end_of_an_id_finds_at_most_two(store: RunStore) -> None:
+    for run_id in ("01AAA", "01AAB", "01AAC", "01B7"):
         save(store, a_run(run_id))
 
     with store.read() as work:
         assert 2 == len(work.runs_like("01AA"))
-        assert ["01B"] == [run.run_id for run in work.runs_like("01B")]
+        assert [["01B7"], ["01B7"], ["01AAC"], []] == [
+            [run.run_id for run in work.runs_like(part)] for part in ("01B", "B7", "AC", "1AA")
+        ]
 
 
 def test_waiting_runs_are_counted_by_user(store: RunStore) -> None:

@@ -46,8 +46,8 @@ class RunTransaction(Protocol):
     def run(self, run_id: RunId) -> RunEntry | None:
         """Return the run, or None."""
 
-    def runs_like(self, prefix: str) -> list[RunEntry]:
-        """Return at most two runs whose id starts with *prefix*."""
+    def runs_like(self, part: str) -> list[RunEntry]:
+        """Return at most two runs whose id starts or ends with *part*."""
 
     def attempt(self, run_id: RunId, attempt: int) -> AttemptEntry | None:
         """Return that attempt, or None."""

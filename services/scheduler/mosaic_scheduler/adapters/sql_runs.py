@@ -98,9 +98,10 @@ class _SqlTransaction:
         row = self._one(sa.select(runs).where(runs.c.run_id == run_id))
         return rows.run_from_row(row) if row else None
 
-    def runs_like(self, prefix: str) -> list[RunEntry]:
+    def runs_like(self, part: str) -> list[RunEntry]:
         # Not a range: what lies between two texts depends on the locale of the database.
-        found = sa.select(runs).where(runs.c.run_id.startswith(prefix, autoescape=True)).limit(2)
+        begins, ends = (match(part, autoescape=True) for match in (runs.c.run_id.startswith, runs.c.run_id.endswith))
+        found = sa.select(runs).where(begins | ends).limit(2)
         return [rows.run_from_row(row) for row in self._all(found)]
 
     def attempt(self, run_id: RunId, attempt: int) -> AttemptEntry | None:

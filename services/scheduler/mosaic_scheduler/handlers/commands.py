@@ -17,7 +17,7 @@ from mosaic_scheduler.ports import Clock, Fleet, OutboxMessage, RunStore, RunTra
 
 
 def find(work: RunTransaction, name: str) -> RunEntry:
-    """Return the run whose id is *name* or starts with it.
+    """Return the run whose id is *name*, or starts or ends with it.
 
     Raises:
         RunNotFound: none does.
