@@ -47,5 +47,5 @@ def test_what_the_image_says_of_its_worker_is_what_the_agent_announces(fleet: Mo
     announced = fleet.mosaic.worker("reference")
 
     assert said["worker"] == announced.name
-    assert said["metadata"] == json.loads(announced.metadata_json)
-    assert said["capabilities"] == json.loads(announced.capabilities_json)
+    assert said["metadata"] == announced.metadata
+    assert said["capabilities"] == announced.capabilities

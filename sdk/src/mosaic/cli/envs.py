@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from mosaic.cli import render
 from mosaic.cli.options import AsJson, connect
 from mosaic.errors import NotFound, Unavailable, did_you_mean
 from mosaic.worker.environments import Environment, catalog, find, why_not
+from mosaic.worker.plain import plain
 from mosaic.worker.suitability import why_absent
 
 
@@ -51,7 +51,8 @@ def envs(
         table.add_column(title)
     for env in found:
         spaces = f"{env.observations} → {env.actions}"
-        table.add_row(env.env_id, env.family, str(env.agents), spaces, ", ".join(_trainers(env, workers)))
+        cells = (env.env_id, env.family, env.agents, spaces, ", ".join(_trainers(env, workers)))
+        table.add_row(*map(render.shown, cells))
     render.out.print(table)
     render.out.print("[dim]`mosaic envs NAME` says more about one of them[/]")
     if not workers:
@@ -67,16 +68,16 @@ def _show(name: str, workers: Mapping[str, Worker], as_json: bool) -> None:
         render.document(_described(env, workers))
         return
     render.out.print(f"[bold]{env.env_id}[/]  {env.family}, {env.agents} agent{'s' if env.agents > 1 else ''}")
-    render.out.print(f"{env.about}\n{env.actions} actions, {env.observations} observations")
+    render.out.print(render.shown(f"{env.about}\n{env.actions} actions, {env.observations} observations"))
     if env.needs:
-        render.out.print(f"needs {env.needs}", markup=False)
+        render.out.print(render.shown(f"needs {env.needs}"))
     for worker_name, worker in sorted(workers.items()):
         reason = worker.why_not(env)
-        render.out.print(f"  {worker_name}: {'can train on it' if reason is None else reason}", markup=False)
+        render.out.print(render.shown(f"  {worker_name}: {'can train on it' if reason is None else reason}"))
 
 
 def _described(env: Environment, workers: Mapping[str, Worker]) -> dict[str, Any]:
-    return {**render.as_plain(env), "workers": _trainers(env, workers)}
+    return {**plain(env), "workers": _trainers(env, workers)}
 
 
 def _trainers(env: Environment, workers: Mapping[str, Worker]) -> list[str]:
@@ -90,7 +91,4 @@ def _known_workers() -> dict[str, Worker]:
             workers = platform.fleet().workers
     except Unavailable:
         return {}
-    return {
-        worker.name: Worker(json.loads(worker.capabilities_json or "{}"), json.loads(worker.config_schema_json or "{}"))
-        for worker in workers
-    }
+    return {worker.name: Worker(worker.capabilities, worker.config_schema) for worker in workers}

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from google.protobuf.json_format import MessageToDict
 from rich.table import Table
 
 from mosaic.cli import render
 from mosaic.cli.options import AsJson, connect, read_span
-from mosaic.errors import BadInput
-from mosaic.wire.v1 import registry_pb2, scheduler_pb2
+from mosaic.cli.render import shown
+from mosaic.client import Agent, Node, Team, TeamTerms
+from mosaic.errors import NotFound, did_you_mean
 
 
 def fleet(as_json: AsJson = False) -> None:
@@ -20,25 +20,22 @@ def fleet(as_json: AsJson = False) -> None:
     with connect() as platform:
         found = platform.fleet()
     if as_json:
-        shown = _plain(found)
-        for agent in shown.get("agents", []):
-            agent.pop("session_digest", None)
-        render.document(shown)
+        render.document(found)
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("node", "cpus", "memory", "GPUs", "agent", "worker", "slots", "state"):
         table.add_column(title)
     nodes = {node.node_id: node for node in found.nodes}
     for agent in sorted(found.agents, key=lambda agent: (agent.node_id, agent.agent_id)):
-        node = nodes.get(agent.node_id, registry_pb2.Node(node_id=agent.node_id))
+        node = nodes[agent.node_id]
         worker = f"{agent.worker} {agent.worker_version}".strip()
         table.add_row(
-            agent.node_id,
+            shown(agent.node_id),
             str(node.cpus),
             f"{node.memory_mb / 1024:.1f} GiB",
             str(len(node.gpus)),
-            agent.agent_id,
-            worker,
+            shown(agent.agent_id),
+            shown(worker),
             str(agent.slots),
             _standing(node, agent),
         )
@@ -61,11 +58,12 @@ def drain(
         elif name in {agent.agent_id for agent in found.agents}:
             platform.drain(agent_id=name, draining=not undo)
         else:
-            raise BadInput("drain", [f"no node or agent is called {name!r}; `mosaic fleet` lists them"])
+            known = [node.node_id for node in found.nodes] + [agent.agent_id for agent in found.agents]
+            raise NotFound(f"no node or agent is called {name!r}{did_you_mean(name, known)}; `mosaic fleet` lists them")
     if as_json:
         render.document({"name": name, "draining": not undo})
     else:
-        render.out.print(f"{name} takes {'new runs again' if undo else 'no new runs'}")
+        render.out.print(f"{shown(name)} takes {'new runs again' if undo else 'no new runs'}")
 
 
 def teams(
@@ -90,10 +88,11 @@ def teams(
     """
     with connect() as platform:
         if name:
-            terms = scheduler_pb2.Team(
-                name=name,
+            terms = TeamTerms(
                 weight=weight,
-                quota=scheduler_pb2.Quota(gpus=gpus, cpus=cpus, memory_mb=memory_mb),
+                gpus=gpus,
+                cpus=cpus,
+                memory_mb=memory_mb,
                 lending_limit_gpus=lend,
                 borrowing_limit_gpus=borrow,
                 max_running=max_running,
@@ -103,21 +102,20 @@ def teams(
                 max_gpus_per_user=max_gpus_per_user,
                 max_wall_s=None if max_wall is None else read_span("--max-wall", max_wall),
             )
-            platform.set_team(terms)
+            platform.set_team(name, terms)
         known = platform.teams()
     if as_json:
-        render.document([_plain(team) for team in known])
+        render.document(known)
         return
     for team in known:
-        render.out.print(f"[bold]{team.name}[/]  weight {team.weight:g}  {', '.join(_terms(team))}")
+        render.out.print(f"[bold]{shown(team.name)}[/]  weight {team.weight:g}  {', '.join(_terms(team))}")
     if not known:
         render.out.print("no team is set up; everybody works in team default")
 
 
-def _terms(team: scheduler_pb2.Team) -> Iterator[str]:
+def _terms(team: Team) -> Iterator[str]:
     """Say what bounds *team*; what does not is left out."""
-    quota = team.quota
-    guaranteed = ((quota.gpus, "GPUs"), (quota.cpus, "CPUs"), (quota.memory_mb, "MB"))
+    guaranteed = ((team.gpus, "GPUs"), (team.cpus, "CPUs"), (team.memory_mb, "MB"))
     shares = [f"{amount:g} {unit}" for amount, unit in guaranteed if amount]
     yield f"guaranteed {' and '.join(shares)}" if shares else "no bound"
     if team.lending_limit_gpus >= 0:
@@ -136,12 +134,7 @@ def _terms(team: scheduler_pb2.Team) -> Iterator[str]:
         yield f"at most {team.max_wall_s:g} s per attempt"
 
 
-def _standing(node: registry_pb2.Node, agent: registry_pb2.Agent) -> str:
+def _standing(node: Node, agent: Agent) -> str:
     if not agent.alive:
         return "[red]silent[/]"
     return "[yellow]draining[/]" if agent.draining or node.draining else "[green]ready[/]"
-
-
-def _plain(message: Any) -> dict[str, Any]:
-    shown: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
-    return shown

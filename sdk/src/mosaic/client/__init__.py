@@ -1,25 +1,34 @@
 """The platform from Python: submit, follow, read, stop. The ``mosaic`` command does nothing else."""
 
 from mosaic.client.endpoints import Endpoints
+from mosaic.client.export import write_jsonl, write_parquet
 from mosaic.client.platform import Mosaic
 from mosaic.client.values import (
+    Agent,
     Attempt,
     Change,
     Curve,
     Episode,
     EventLine,
     Explanation,
+    Fleet,
+    Gpu,
     LogLine,
     Manifest,
+    Node,
     Resources,
     Run,
     RunDetail,
     SeriesInfo,
     Submission,
     Summary,
+    Team,
+    TeamTerms,
+    Worker,
 )
 
 __all__ = [
+    "Agent",
     "Attempt",
     "Change",
     "Curve",
@@ -27,13 +36,21 @@ __all__ = [
     "Episode",
     "EventLine",
     "Explanation",
+    "Fleet",
+    "Gpu",
     "LogLine",
     "Manifest",
     "Mosaic",
+    "Node",
     "Resources",
     "Run",
     "RunDetail",
     "SeriesInfo",
     "Submission",
     "Summary",
+    "Team",
+    "TeamTerms",
+    "Worker",
+    "write_jsonl",
+    "write_parquet",
 ]

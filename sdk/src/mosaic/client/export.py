@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mosaic.client import Mosaic
+from mosaic.client.platform import Mosaic
 from mosaic.errors import MosaicError
+from mosaic.worker.plain import to_json
 
 Written = tuple[Path, int]
 
@@ -24,7 +24,7 @@ def write_jsonl(platform: Mosaic, run_id: str, folder: Path) -> Iterator[Written
         draft = path.with_suffix(".part")
         with draft.open("w", encoding="utf-8") as file:
             for row in rows:
-                file.write(json.dumps(row) + "\n")
+                file.write(to_json(row) + "\n")
                 count += 1
         draft.replace(path)
         yield path, count
@@ -85,4 +85,4 @@ def _batches(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
     """Events differ in shape, columns may not: what is nested is kept as JSON text."""
-    return {key: json.dumps(value) if isinstance(value, dict) else value for key, value in row.items()}
+    return {key: to_json(value) if isinstance(value, dict) else value for key, value in row.items()}

@@ -18,6 +18,7 @@ from mosaic.client.values import (
     Episode,
     EventLine,
     Explanation,
+    Fleet,
     LogLine,
     Manifest,
     Run,
@@ -25,6 +26,9 @@ from mosaic.client.values import (
     SeriesInfo,
     Submission,
     Summary,
+    Team,
+    TeamTerms,
+    Worker,
 )
 from mosaic.errors import NotFound, Refused, RunUnfinished, Unavailable
 from mosaic.hosting.settings import home_directory
@@ -111,7 +115,7 @@ class Mosaic:
         return list(answer.prediction)
 
     def run(self, run_id: str) -> RunDetail:
-        """Return the run whose id is, or starts with, *run_id*.
+        """Return the run whose id is, starts with or ends with *run_id*.
 
         Raises:
             RunNotFound: there is none.
@@ -290,25 +294,30 @@ class Mosaic:
                     raise
                 time.sleep(_LOOK_AGAIN_S)
 
-    def fleet(self) -> registry_pb2.Fleet:
+    def fleet(self) -> Fleet:
         """Return machines, agents and workers as they stand."""
-        fleet: registry_pb2.Fleet
-        fleet = self._ask(self._registry.GetFleet, registry_pb2.GetFleetRequest(), "registry")
-        return fleet
+        return reading.fleet(self._ask(self._registry.GetFleet, registry_pb2.GetFleetRequest(), "registry"))
 
-    def watch_fleet(self) -> Iterator[registry_pb2.Fleet]:
-        """Yield the fleet now and after every change."""
-        return self._follow(self._registry.WatchFleet, registry_pb2.WatchFleetRequest(), "registry")
+    def watch_fleet(self, *, on_away: OnAway = ignore) -> Iterator[Fleet]:
+        """Yield the fleet now and after every change, without end.
 
-    def worker(self, name: str) -> registry_pb2.Worker:
+        When the registry goes away, *on_away* is called once; after its return the fleet comes as it stands again.
+        """
+
+        def stream() -> Iterator[Any]:
+            return self._follow(self._registry.WatchFleet, registry_pb2.WatchFleetRequest(), "registry")
+
+        for fleet in persist(stream, look_again=self._look_again, on_away=on_away):
+            yield reading.fleet(fleet)
+
+    def worker(self, name: str) -> Worker:
         """Return what the registry knows of a worker.
 
         Raises:
             WorkerNotFound: no worker has that name.
         """
         request = registry_pb2.DescribeWorkerRequest(name=name)
-        worker: registry_pb2.Worker = self._ask(self._registry.DescribeWorker, request, "registry")
-        return worker
+        return reading.worker(self._ask(self._registry.DescribeWorker, request, "registry"))
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         """Take a node or an agent out of planning, or back in; what runs there goes on."""
@@ -319,14 +328,18 @@ class Mosaic:
             request.agent_id = agent_id
         self._ask(self._registry.Drain, request, "registry")
 
-    def teams(self) -> list[scheduler_pb2.Team]:
+    def teams(self) -> list[Team]:
         """Return every team that was set up."""
-        return list(self._ask(self._scheduler.ListTeams, scheduler_pb2.ListTeamsRequest()).teams)
+        answer = self._ask(self._scheduler.ListTeams, scheduler_pb2.ListTeamsRequest())
+        return [reading.team(team) for team in answer.teams]
 
-    def set_team(self, team: scheduler_pb2.Team) -> scheduler_pb2.Team:
-        """Set up a team, or change its terms."""
-        written: scheduler_pb2.Team = self._ask(self._scheduler.SetTeam, team)
-        return written
+    def set_team(self, name: str, terms: TeamTerms) -> Team:
+        """Set up a team, or change those of its terms that are given.
+
+        Raises:
+            BadInput: lists every term that makes no sense.
+        """
+        return reading.team(self._ask(self._scheduler.SetTeam, reading.team_request(name, terms)))
 
     def _reach(self, endpoints: Endpoints) -> None:
         registry, scheduler, telemetry = map(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 from mosaic.client import values
 from mosaic.client.checks import faults_of
 from mosaic.errors import BadInput
 from mosaic.wire.convert import attempt_state_from_wire, from_timestamp, run_state_from_wire, to_timestamp
+from mosaic.wire.v1 import registry_pb2, telemetry_pb2
 from mosaic.wire.v1 import scheduler_pb2 as wire
-from mosaic.wire.v1 import telemetry_pb2
 
 
 def submit_request(asked: values.Submission, *, dry_run: bool) -> wire.SubmitRequest:
@@ -185,3 +186,85 @@ def summary(message: telemetry_pb2.RunSummary) -> values.Summary:
         last_event_at=from_timestamp(message.last_event_at),
         is_sealed=message.sealed,
     )
+
+
+def fleet(message: registry_pb2.Fleet) -> values.Fleet:
+    """Return machines, agents and workers."""
+    return values.Fleet(
+        tuple(_node(node) for node in message.nodes),
+        tuple(_agent(agent) for agent in message.agents),
+        tuple(worker(known) for known in message.workers),
+        message.revision,
+    )
+
+
+def _node(message: registry_pb2.Node) -> values.Node:
+    return values.Node(
+        node_id=message.node_id,
+        hostname=message.hostname,
+        cpus=message.cpus,
+        memory_mb=message.memory_mb,
+        gpus=tuple(values.Gpu(gpu.gpu_id, gpu.model, gpu.memory_mb, gpu.healthy, gpu.index) for gpu in message.gpus),
+        draining=message.draining,
+        alive=message.alive,
+    )
+
+
+def _agent(message: registry_pb2.Agent) -> values.Agent:
+    return values.Agent(
+        agent_id=message.agent_id,
+        node_id=message.node_id,
+        worker=message.worker,
+        worker_version=message.worker_version,
+        slots=message.slots,
+        queue=message.queue,
+        draining=message.draining,
+        alive=message.alive,
+        last_heartbeat=from_timestamp(message.last_heartbeat),
+        protocol_version=message.protocol_version,
+    )
+
+
+def worker(message: registry_pb2.Worker) -> values.Worker:
+    """Return what a worker tells about itself."""
+    return values.Worker(
+        name=message.name,
+        version=message.version,
+        description=message.description,
+        upstream_library=message.upstream_library,
+        upstream_version=message.upstream_version,
+        metadata=json.loads(message.metadata_json or "{}"),
+        capabilities=json.loads(message.capabilities_json or "{}"),
+        config_schema=json.loads(message.config_schema_json or "{}"),
+        image=message.image,
+        versions=dict(message.versions),
+        resume_grade=message.resume_grade,
+        updated_at=from_timestamp(message.updated_at),
+        launch=tuple(message.launch),
+    )
+
+
+def team(message: wire.Team) -> values.Team:
+    """Return the terms of a team."""
+    return values.Team(
+        name=message.name,
+        weight=message.weight,
+        gpus=message.quota.gpus,
+        cpus=message.quota.cpus,
+        memory_mb=message.quota.memory_mb,
+        lending_limit_gpus=message.lending_limit_gpus,
+        borrowing_limit_gpus=message.borrowing_limit_gpus,
+        max_running=message.max_running,
+        max_queued=message.max_queued,
+        max_running_per_user=message.max_running_per_user,
+        max_queued_per_user=message.max_queued_per_user,
+        max_gpus_per_user=message.max_gpus_per_user,
+        max_wall_s=message.max_wall_s,
+    )
+
+
+def team_request(name: str, terms: values.TeamTerms) -> wire.Team:
+    """Return the *terms* that are given, for the wire."""
+    given = asdict(terms)
+    quota = wire.Quota(**{part: given.pop(part) for part in ("gpus", "cpus", "memory_mb")})
+    return wire.Team(name=name, quota=quota, **given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,8 +28,7 @@ def spell(platform: Mosaic, worker: str, given: Mapping[str, Any]) -> dict[str, 
     given = {common: value for common, value in given.items() if value}
     if not given:
         return {}
-    schema = json.loads(platform.worker(worker).config_schema_json or "{}")
-    known = schema.get("properties", {})
+    known = platform.worker(worker).config_schema.get("properties", {})
     spelt, faults = {}, []
     for common, value in given.items():
         name = next((name for name in _SPELLINGS[common] if name in known), None)

@@ -231,6 +231,121 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU of a node."""
+
+    gpu_id: str
+    model: str
+    memory_mb: int
+    healthy: bool
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine whose agents share its CPUs, memory and GPUs."""
+
+    node_id: str
+    hostname: str
+    cpus: int
+    memory_mb: int
+    gpus: tuple[Gpu, ...]
+    draining: bool
+    #: Some agent of it has been heard within its deadline.
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Who executes the runs of one worker on a node."""
+
+    agent_id: str
+    node_id: str
+    worker: str
+    worker_version: str
+    #: Attempts at once.
+    slots: int
+    queue: str
+    draining: bool
+    alive: bool
+    last_heartbeat: datetime | None
+    protocol_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker as its agents announced it."""
+
+    name: str
+    version: str
+    description: str
+    upstream_library: str
+    upstream_version: str
+    metadata: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    #: JSON Schema of its config.
+    config_schema: Mapping[str, Any]
+    image: str
+    versions: Mapping[str, str]
+    #: How faithfully it continues from a checkpoint: A, B, C, or nothing if that was not found out.
+    resume_grade: str
+    updated_at: datetime | None
+    #: Arguments after the interpreter.
+    launch: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Machines, agents and workers as they stand."""
+
+    nodes: tuple[Node, ...]
+    agents: tuple[Agent, ...]
+    workers: tuple[Worker, ...]
+    #: Grows with every change.
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """The terms of a team; 0 = no limit, where nothing else is said."""
+
+    name: str
+    weight: float
+    #: What it is guaranteed.
+    gpus: int
+    cpus: float
+    memory_mb: int
+    #: Idle GPUs others may use, and GPUs it may borrow; -1 = any number.
+    lending_limit_gpus: int
+    borrowing_limit_gpus: int
+    max_running: int
+    max_queued: int
+    max_running_per_user: int
+    max_queued_per_user: int
+    max_gpus_per_user: float
+    #: Longest any attempt of it may take.
+    max_wall_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TeamTerms:
+    """Terms to be set, as in `Team`; None leaves one as it is."""
+
+    weight: float | None = None
+    gpus: int | None = None
+    cpus: float | None = None
+    memory_mb: int | None = None
+    lending_limit_gpus: int | None = None
+    borrowing_limit_gpus: int | None = None
+    max_running: int | None = None
+    max_queued: int | None = None
+    max_running_per_user: int | None = None
+    max_queued_per_user: int | None = None
+    max_gpus_per_user: float | None = None
+    max_wall_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """The manifest of an ended run."""
 
