@@ -76,11 +76,13 @@ def test_bad_input_is_refused_with_every_fault(stack: Machine) -> None:
         assert fault in typed.errors
 
 
-def test_an_unknown_worker_is_answered_with_the_nearest(stack: Machine) -> None:
-    typed = stack.type("submit", "dril")
+@pytest.mark.parametrize("words", [(), ("--env", "CartPole-v1", "--team", "nobodys")])
+def test_an_unknown_worker_is_answered_with_the_nearest(stack: Machine, words: tuple[str, ...]) -> None:
+    typed = stack.type("submit", "dril", *words)
 
     assert 2 == typed.exit_code
     assert "did you mean 'drill'" in typed.errors
+    assert ("nobodys" in words) == ("nobodys" in typed.errors)
 
 
 def test_a_dry_run_says_what_would_happen_and_does_nothing(stack: Machine) -> None:
@@ -121,9 +123,11 @@ def test_a_run_can_be_described_in_a_file(stack: Machine, tmp_path: Path) -> Non
     described.write_text("worker: drill\nseeds: [4, 5]\nconfig: {episodes: 2}\nresources: {cpus: 0.1, memory_mb: 16}\n")
 
     typed = stack.type("submit", str(described), "--json")
+    with_another_seed = stack.type("submit", str(described), "--seed", "7", "--json")
 
     assert 0 == typed.exit_code, typed.errors
     assert [4, 5] == [run["seed"] for run in typed.document]
+    assert [7] == [run["seed"] for run in with_another_seed.document]
 
 
 def test_a_run_is_cancelled(stack: Machine) -> None:
@@ -141,13 +145,54 @@ def test_a_run_is_paused_and_resumed(stack: Machine) -> None:
     with stack.connect() as mosaic:
         wait_for_state(mosaic, run_id, RunState.RUNNING)
 
-        assert 0 == stack.type("pause", run_id).exit_code
+        assert f"run {run_id} is asked to pause\n" == stack.type("pause", run_id).output
         wait_for_state(mosaic, run_id, RunState.PAUSED)
-        assert 0 == stack.type("resume", run_id).exit_code
+        assert f"run {run_id} is asked to go on\n" == stack.type("resume", run_id).output
         wait_for_state(mosaic, run_id, RunState.RUNNING)
 
         stack.type("cancel", run_id)
         assert RunState.CANCELLED == wait_for_end(mosaic, run_id).run.state
+
+
+def test_nothing_is_cancelled_when_one_of_the_names_is_wrong(stack: Machine) -> None:
+    run_id = submitted(stack, *ENDLESS)
+
+    typed = stack.type("cancel", run_id, "NOSUCHRUN", "NORTHISONE")
+
+    assert 3 == typed.exit_code
+    for word in ("'NOSUCHRUN'", "'NORTHISONE'", "nothing was done to the others"):
+        assert word in typed.errors
+    assert stack.type("show", run_id, "--json").document["run"]["state"] not in {"stopping", "cancelled"}
+    assert 0 == stack.type("cancel", run_id).exit_code
+
+
+def test_what_was_done_is_told_beside_what_was_refused(stack: Machine, ended_run: str) -> None:
+    run_id = submitted(stack, *ENDLESS)
+    with stack.connect() as mosaic:
+        wait_for_state(mosaic, run_id, RunState.RUNNING)
+
+        typed = stack.type("pause", ended_run, run_id)
+
+        assert 4 == typed.exit_code
+        assert f"run {run_id} is asked to pause\n" == typed.output
+        assert ended_run in typed.errors
+        mosaic.cancel(run_id)
+
+
+def test_every_verb_takes_the_short_id_that_is_shown(stack: Machine, ended_run: str) -> None:
+    assert stack.type("follow", ended_run).output.startswith(ended_run[-8:])
+    assert ended_run in stack.type("show", ended_run[-8:]).output
+
+
+def test_show_tells_every_attempt(stack: Machine) -> None:
+    typed = stack.type("submit", "drill", "--set", "crash_after=1", *SMALL, "--follow", "--json")
+    [run] = typed.document
+
+    shown = stack.type("show", run["run_id"]).output
+
+    assert "succeeded" == run["state"], "--follow --json tells the end"
+    attempts = shown[shown.index("attempts") : shown.index("history")]
+    assert [] == [word for word in ("1  failed", "exit code", "crash", "2  succeeded", "on ") if word not in attempts]
 
 
 def test_an_ended_run_is_tried_again_as_a_new_one(stack: Machine, ended_run: str) -> None:
@@ -172,6 +217,10 @@ def test_explain_says_how_a_run_stands(stack: Machine, ended_run: str) -> None:
         pytest.param(("runs", "--state", "runing"), 2, id="no such state"),
         pytest.param(("pause", "ENDED"), 4, id="an ended run cannot be paused"),
         pytest.param(("up",), 4, id="the platform runs already"),
+        pytest.param(("drain", "nobody"), 3, id="no such machine"),
+        pytest.param(("workers", "show", "dril"), 3, id="no such worker"),
+        pytest.param(("submit", "drill", "--retries", "1000000000000"), 2, id="too many retries"),
+        pytest.param(("submit", "drill", "--gpus", "1.5"), 2, id="one GPU and a half"),
         pytest.param(("export", "ENDED", "--to", "x", "--format", "csv"), 2, id="no such format"),
     ],
 )
@@ -180,6 +229,36 @@ def test_exit_codes_say_what_went_wrong(stack: Machine, ended_run: str, words: t
 
     assert exit_code == typed.exit_code, typed.errors
     assert typed.errors.startswith("error: ")
+
+
+def test_who_asks_for_json_gets_errors_as_json(stack: Machine) -> None:
+    typed = stack.type("show", "NOSUCHRUN", "--json")
+
+    assert (3, "") == (typed.exit_code, typed.output)
+    assert "run_not_found" == json.loads(typed.errors)["error"]["code"]
+
+
+def test_the_settings_of_a_worker_are_shown_with_and_without_a_platform(stack: Machine, tmp_path: Path) -> None:
+    alone = Machine(tmp_path)
+
+    for machine in (stack, alone):
+        assert "episodes" in machine.type("workers", "show", "drill").output
+    assert (
+        alone.type("workers", "show", "drill", "--json").document
+        == stack.type("workers", "show", "drill", "--json").document
+    )
+
+
+def test_metrics_are_told_again_until_the_run_ends(stack: Machine) -> None:
+    run_id = submitted(stack, "--set", "episodes=40", "--set", "pause_ms=50")
+    with stack.connect() as mosaic:
+        wait_for_state(mosaic, run_id, RunState.RUNNING)
+
+        typed = stack.type("metrics", run_id, "--watch", "--json")
+
+    told = [curve for line in typed.output.splitlines() for curve in json.loads(line)[run_id].values()]
+    assert len(told) > 1
+    assert 40 == len(told[-1][0])
 
 
 def test_without_a_platform_the_exit_code_says_so(tmp_path: Path) -> None:

@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from mosaic.agent.environments import install, installed_environments
 from mosaic.agent.recipes import find_recipe
 from mosaic.cli.follow import follow_runs
 from mosaic.cli.reading import picture
+from mosaic.cli.render import out, shown
 from mosaic.client import Mosaic, Submission
 from mosaic.hosting.logs import configure_logs
 from mosaic_embedded.platform import Platform
-
-out = Console(highlight=False)
 
 WORKER = "reference"
 
@@ -43,7 +40,7 @@ def command(
         finally:
             platform.stop()
     if code == 0:
-        out.print(f"\nNext: [bold]export MOSAIC_HOME={escape(str(home))}[/], then [bold]mosaic up[/] and, in another")
+        out.print(f"\nNext: [bold]export MOSAIC_HOME={shown(home)}[/], then [bold]mosaic up[/] and, in another")
         out.print("terminal, [bold]mosaic submit reference --env FrozenLake-v1 --seed 1..3 --follow[/]")
     raise typer.Exit(code)
 
@@ -53,15 +50,15 @@ def _install_worker(home: Path) -> None:
         return
     with out.status("installing the reference worker into an environment of its own …") as status:
         recipe = find_recipe(WORKER, start=Path.cwd())
-        made = install(recipe, home, progress=lambda line: status.update(f"[dim]{escape(line[:90])}[/]"))
+        made = install(recipe, home, progress=lambda line: status.update(f"[dim]{shown(line[:90])}[/]"))
     out.print(f"[green]✓[/] worker {WORKER} installed: Python {made.python_version}, {made.size_mb:.0f} MB")
 
 
 def _train(fleet: Mosaic, env: str, seed: int) -> int:
     (run,) = fleet.submit(Submission(WORKER, {"env_id": env}, seed=seed, name="demo", user="demo"))
-    out.print(f"[green]✓[/] run [bold]{run.run_id}[/] submitted: {WORKER} learns {env}, seed {seed}")
+    out.print(f"[green]✓[/] run [bold]{run.run_id}[/] submitted: {WORKER} learns {shown(env)}, seed {seed}")
     code = follow_runs(fleet, [run.run_id], quiet=False)
     out.print(picture(fleet, [run.run_id], None))
     manifest = fleet.manifest(run.run_id, within_s=45)
-    out.print(f"\n[green]✓[/] manifest {escape(manifest.path)}\n  {manifest.digest}", soft_wrap=True)
+    out.print(f"\n[green]✓[/] manifest {shown(manifest.path)}\n  {manifest.digest}", soft_wrap=True)
     return code

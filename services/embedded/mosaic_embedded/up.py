@@ -11,14 +11,11 @@ from types import FrameType
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
+from mosaic.cli.render import out, shown
 from mosaic.hosting.logs import configure_logs
 from mosaic.hosting.settings import home_directory
 from mosaic_embedded.platform import Platform
-
-out = Console(highlight=False)
 
 
 def command(
@@ -56,7 +53,7 @@ def _greet(platform: Platform) -> None:
     assert endpoints is not None
     has = f"{machine.cpus} CPUs, {machine.memory_mb / 1024:.1f} GiB, {len(machine.gpus)} GPUs"
     out.print(f"[green]✓[/] MOSAIC Fleet is up: {has}")
-    out.print(f"  state      {escape(str(platform.home))}")
+    out.print(f"  state      {shown(platform.home)}")
     out.print(f"  scheduler  {endpoints.scheduler}   registry {endpoints.registry}   telemetry {endpoints.telemetry}")
     out.print(
         f"  health     http://{platform.health.address}/readyz   metrics http://{platform.health.address}/metrics"
@@ -64,7 +61,7 @@ def _greet(platform: Platform) -> None:
     names = ", ".join(sorted(platform.agents)) or "none: `mosaic workers install reference` adds one"
     out.print(f"  workers    {names}")
     for name, why in sorted(platform.broken.items()):
-        out.print(f"  [yellow]![/] {escape(name)} cannot be used: {escape(why)}")
+        out.print(f"  [yellow]![/] {shown(name)} cannot be used: {shown(why)}")
     out.print("Try [bold]mosaic submit reference --follow[/] in another terminal. Ctrl-C ends.")
 
 

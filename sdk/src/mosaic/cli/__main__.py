@@ -8,12 +8,15 @@ from importlib.metadata import entry_points, version
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from typer.core import TyperGroup
 
 from mosaic.cli import envs, fleet, follow, reading, runs, submit, workers
+from mosaic.cli.render import aside, shown
 from mosaic.errors import MosaicError
+from mosaic.worker.plain import to_json
+
+#: Whoever asks for JSON gets the error as JSON, too: on standard error, one line.
+_JSON_OPTIONS = {"--json", "--jsonl"}
 
 _HELP = """Run reinforcement-learning training on a shared fleet.
 
@@ -81,7 +84,7 @@ def _mount_extra_commands(arguments: list[str]) -> None:
         try:
             command = entry.load()
         except ImportError as error:
-            Console(stderr=True).print(f"[yellow]warning:[/] `mosaic {entry.name}` is broken: {escape(str(error))}")
+            aside.print(f"[yellow]warning:[/] `mosaic {entry.name}` is broken: {shown(error, aside)}")
             continue
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=entry.name, rich_help_panel="This machine")
@@ -104,8 +107,15 @@ def main() -> None:
     try:
         app(prog_name="mosaic")
     except MosaicError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        _tell(error, as_json=not _JSON_OPTIONS.isdisjoint(sys.argv))
         sys.exit(error.exit_code)
+
+
+def _tell(error: MosaicError, *, as_json: bool) -> None:
+    if as_json:
+        print(to_json({"error": {"code": error.code, "message": str(error)}}), file=sys.stderr)
+    else:
+        aside.print(f"[bold red]error:[/] {shown(error, aside)}", soft_wrap=True)
 
 
 if __name__ == "__main__":

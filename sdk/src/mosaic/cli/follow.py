@@ -5,16 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from mosaic.cli import render
 from mosaic.cli.options import AsJson, connect
 from mosaic.client import Mosaic, Run, Summary
-from mosaic.errors import MosaicError, Unavailable
+from mosaic.errors import MosaicError, NotFound, Unavailable
 from mosaic.lifecycle import RunState
 
 #: What workers call the length of their training; the bar ends there.
@@ -27,7 +26,7 @@ EXIT_CANCELLED = 11
 
 
 def follow(
-    runs: Annotated[list[str], typer.Argument(help="Run ids, or the first characters of them.")],
+    runs: Annotated[list[str], typer.Argument(help="Run ids, or their first or last characters.")],
     as_json: AsJson = False,
 ) -> None:
     """Watch runs until they end. Exit code 0: all succeeded; 10: one failed; 11: one was cancelled."""
@@ -117,6 +116,7 @@ def _show(platform: Mosaic, watch: _Watch) -> None:
     )
     tasks: dict[str, TaskID] = {}
     numbers: Mapping[str, Summary] = {}
+    lengths = _Lengths(platform)
     with Progress(*columns, console=render.out, refresh_per_second=4, transient=False) as progress:
         finished = False
         while not finished:
@@ -125,14 +125,39 @@ def _show(platform: Mosaic, watch: _Watch) -> None:
             with suppress(Unavailable):
                 numbers = platform.summaries(list(watch.runs))
             for run in list(watch.runs.values()):
-                _update(progress, tasks, run, numbers)
+                _update(progress, tasks, run, numbers.get(run.run_id), lengths.of(run))
 
 
-def _update(progress: Progress, tasks: dict[str, TaskID], run: Run, numbers: Mapping[str, Summary]) -> None:
-    length = next((run.config[key] for key in _LENGTH_KEYS if isinstance(run.config.get(key), int)), None)
+class _Lengths:
+    """How many steps a run will take: as its config says, else what its worker takes where nothing is said."""
+
+    def __init__(self, platform: Mosaic) -> None:
+        self._platform = platform
+        self._defaults: dict[str, Mapping[str, Any]] = {}
+
+    def of(self, run: Run) -> int | None:
+        """Return the length of *run*, or None where nobody tells it."""
+        told = {**self._default(run.worker), **run.config}
+        return next((told[key] for key in _LENGTH_KEYS if isinstance(told.get(key), int)), None)
+
+    def _default(self, worker: str) -> Mapping[str, Any]:
+        if worker not in self._defaults:
+            self._defaults[worker] = self._ask(worker)
+        return self._defaults[worker]
+
+    def _ask(self, worker: str) -> Mapping[str, Any]:
+        try:
+            known = self._platform.worker(worker).config_schema.get("properties", {})
+        except (NotFound, Unavailable):
+            return {}  # a bar without an end is better than none
+        return {name: setting.get("default") for name, setting in known.items()}
+
+
+def _update(
+    progress: Progress, tasks: dict[str, TaskID], run: Run, summary: Summary | None, length: int | None
+) -> None:
     if run.run_id not in tasks:
         tasks[run.run_id] = progress.add_task("", total=length, label=_label(run), state="", speed="", score="")
-    summary = numbers.get(run.run_id)
     step = summary.last_step if summary else 0
     ended_well = run.state is RunState.SUCCEEDED
     score = summary.mean_return if summary else None
@@ -148,13 +173,13 @@ def _update(progress: Progress, tasks: dict[str, TaskID], run: Run, numbers: Map
 
 def _label(run: Run) -> str:
     seed = f" seed {run.seed}" if run.seed is not None else ""
-    return f"{run.run_id[-8:]} {run.worker}{seed}"
+    return f"{render.short_id(run.run_id)} {render.shown(run.worker)}{seed}"
 
 
 def _conclude(runs: Mapping[str, Run]) -> None:
     for run in runs.values():
         if run.reason:
-            render.out.print(f"run {run.run_id} {render.state(run)}: {escape(run.reason)}", soft_wrap=True)
+            render.out.print(f"run {run.run_id} {render.state(run)}: {render.shown(run.reason)}", soft_wrap=True)
         if run.state is RunState.FAILED:
             render.out.print(f"  see `mosaic logs {run.run_id}` and `mosaic show {run.run_id}`")
         if run.state is RunState.SUCCEEDED:

@@ -16,7 +16,7 @@ from mosaic.client import Mosaic
 from mosaic.errors import BadInput
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text for people.")]
-RunArgument = Annotated[str, typer.Argument(help="Run id, or the first characters of it.", show_default=False)]
+RunArgument = Annotated[str, typer.Argument(help="Run id, or its first or last characters.", show_default=False)]
 AttemptOption = Annotated[int, typer.Option("--attempt", help="Only this attempt; 0 = all of them.")]
 
 Given = ParamSpec("Given")

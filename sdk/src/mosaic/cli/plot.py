@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mosaic.cli.render import shown
+
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _COLOURS = ("cyan", "yellow", "magenta", "green", "red", "blue")
 
@@ -40,8 +42,10 @@ def plot(lines: Sequence[Line], *, width: int = 72, height: int = 16, title: str
     body = [f"[dim]{label:>{gutter}} ┤[/]{row}" for label, row in zip(labels, grid.rows(), strict=True)]
     axis = f"{' ' * gutter} [dim]└{'─' * width}[/]"
     ends = f"{_short(left)}{_short(right) + (' ' + unit if unit else ''):>{width - len(_short(left))}}"
-    legend = "   ".join(f"[{_COLOURS[index % len(_COLOURS)]}]━ {line.label}[/]" for index, line in enumerate(lines))
-    return "\n".join([f"[bold]{title}[/]", *body, axis, f"{' ' * (gutter + 2)}[dim]{ends}[/]", legend])
+    legend = "   ".join(
+        f"[{_COLOURS[index % len(_COLOURS)]}]━ {shown(line.label)}[/]" for index, line in enumerate(lines)
+    )
+    return "\n".join([f"[bold]{shown(title)}[/]", *body, axis, f"{' ' * (gutter + 2)}[dim]{shown(ends)}[/]", legend])
 
 
 class _Grid:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import time
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.live import Live
-from rich.markup import escape
 from rich.text import Text
 
 from mosaic.cli import render
-from mosaic.cli.export import write_jsonl, write_parquet
 from mosaic.cli.options import AsJson, AttemptOption, RunArgument, connect
 from mosaic.cli.plot import Line, plot
-from mosaic.client import Mosaic
+from mosaic.client import Mosaic, write_jsonl, write_parquet
 from mosaic.errors import BadInput, NotFound, did_you_mean
+from mosaic.worker.plain import to_json
 
 #: Curves shown when none is named: the first that the runs have.
 _FAVOURITES = ("episode_return", "charts/episodic_return", "return", "total_reward")
 #: The curve that is made from episodes, whatever metrics a worker sends.
 _EPISODES = "episode_return"
 _REFRESH_S = 1.0
+
+#: Steps, values, and the unit of the steps.
+_Curve = tuple[list[float], list[float], str]
+
 #: A manifest waits for the last events of its run; so does who asks for it.
 _MANIFEST_WAIT_S = 45.0
 
@@ -41,16 +44,18 @@ def logs(
         run_id = platform.run(run).run.run_id
         for line in platform.logs(run_id, attempt=attempt, tail=tail, follow=follow, on_away=_telemetry_away):
             if as_json:
-                print(json.dumps(render.as_plain(line)), flush=True)
+                print(to_json(line), flush=True)
             else:
                 moment = f"{datetime.fromtimestamp(line.time, timezone.utc):%H:%M:%S}"
-                render.out.print(f"[dim]{moment} {line.stream:6}[/] {escape(line.text)}", soft_wrap=True)
+                render.out.print(
+                    f"[dim]{moment} {render.shown(line.stream):6}[/] {render.shown(line.text)}", soft_wrap=True
+                )
 
 
 def metrics(
     runs: Annotated[list[str], typer.Argument(help="Runs to draw into one picture.")],
     name: Annotated[list[str] | None, typer.Option("--name", "-n", help="Curve to draw; repeatable.")] = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Draw again until the runs end.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Again every second until the runs end.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="Only list the curves there are.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -61,20 +66,32 @@ def metrics(
         if listing:
             _list_series(platform, run_ids, as_json)
             return
-        if as_json:
-            names = name or [_favourite(platform, run_ids)]
-            render.document({run: {each: _line(platform, run, each) for each in names} for run in run_ids})
-            return
-        if not watch:
+        if as_json and watch:
+            for _ in _looks(platform, run_ids):
+                print(to_json(_curves(platform, run_ids, name)), flush=True)
+        elif as_json:
+            render.document(_curves(platform, run_ids, name))
+        elif watch:
+            with Live(console=render.out, auto_refresh=False) as live:
+                for _ in _looks(platform, run_ids):
+                    live.update(Text.from_markup(picture(platform, run_ids, name)), refresh=True)
+        else:
             render.out.print(picture(platform, run_ids, name))
-            return
-        with Live(console=render.out, auto_refresh=False) as live:
-            ended = False
-            while not ended:
-                ended = all(platform.run(run_id).run.has_ended for run_id in run_ids)
-                live.update(Text.from_markup(picture(platform, run_ids, name)), refresh=True)
-                if not ended:
-                    time.sleep(_REFRESH_S)
+
+
+def _curves(platform: Mosaic, run_ids: list[str], names: list[str] | None) -> dict[str, dict[str, _Curve]]:
+    chosen = names or [_favourite(platform, run_ids)]
+    return {run_id: {name: _line(platform, run_id, name) for name in chosen} for run_id in run_ids}
+
+
+def _looks(platform: Mosaic, run_ids: list[str]) -> Iterator[None]:
+    """Yield whenever it is time to look again, for the last time after all runs have ended."""
+    has_ended = False
+    while not has_ended:
+        has_ended = all(platform.run(run_id).run.has_ended for run_id in run_ids)
+        yield
+        if not has_ended:
+            time.sleep(_REFRESH_S)
 
 
 def events(
@@ -100,11 +117,11 @@ def events(
         )
         for event in stream:
             if jsonl:
-                print(json.dumps(event.as_json()), flush=follow)
+                print(to_json(event.as_json()), flush=follow)
             else:
-                body = escape(event.line.decode("utf-8", "replace"))
+                body = render.shown(event.line.decode("utf-8", "replace"))
                 stamp = f"[dim]{event.attempt}.{event.seq}[/]"
-                render.out.print(f"{stamp} [cyan]{event.kind:18}[/] {body}", soft_wrap=True)
+                render.out.print(f"{stamp} [cyan]{render.shown(event.kind):18}[/] {body}", soft_wrap=True)
 
 
 def manifest(
@@ -140,7 +157,7 @@ def export(
         for written, count in writers[form](platform, run_id, to):
             files.append({"path": str(written), "rows": count})
             if not as_json:
-                render.out.print(f"[green]✓[/] {escape(str(written))}  {count:,} rows")
+                render.out.print(f"[green]✓[/] {render.shown(str(written))}  {count:,} rows")
     if as_json:
         render.document(files)
 
@@ -155,12 +172,12 @@ def _plot_one(platform: Mosaic, run_ids: list[str], name: str) -> str:
     lines, unit = [], ""
     for run_id in run_ids:
         xs, ys, unit = _line(platform, run_id, name)
-        lines.append(Line(run_id[-8:] if len(run_ids) > 1 else name, xs, ys))
+        lines.append(Line(render.short_id(run_id) if len(run_ids) > 1 else name, xs, ys))
     width = max(40, min(100, render.out.width - 16))
     return plot(lines, width=width, title=name, unit=unit.replace("_", " "))
 
 
-def _line(platform: Mosaic, run_id: str, name: str) -> tuple[list[float], list[float], str]:
+def _line(platform: Mosaic, run_id: str, name: str) -> _Curve:
     known = {info.name for info in platform.series(run_id)}
     if name in known:
         curve = platform.curve(run_id, name, resolution=400)
@@ -203,6 +220,6 @@ def _list_series(platform: Mosaic, run_ids: list[str], as_json: bool) -> None:
     for run_id, infos in found.items():
         render.out.print(f"[bold]{run_id}[/]")
         for info in infos:
-            agent = f" ({info.agent})" if info.agent else ""
+            name = f"{info.name} ({info.agent})" if info.agent else info.name
             last = f"last {render.number(info.last_value)} at step {render.number(info.last_step)}"
-            render.out.print(f"  {info.name}{agent}  {info.count:,} points, {last}")
+            render.out.print(f"  {render.shown(name)}  {info.count:,} points, {last}")

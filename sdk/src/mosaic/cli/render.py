@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from enum import Enum
 from typing import Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from mosaic.client import Explanation, Run, RunDetail, Summary
+from mosaic.client import Attempt, Explanation, Run, RunDetail, Summary
 from mosaic.lifecycle import RunState
+from mosaic.worker.plain import plain
 
 
 class _Out(Console):
@@ -26,6 +26,11 @@ class _Out(Console):
 out = _Out(highlight=False)
 #: For what is said beside the answer, so that a pipe gets the answer alone.
 aside = Console(stderr=True, highlight=False)
+
+#: What colours text, and does no more.
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+#: What a terminal obeys. Tabs and line ends are harmless; carriage returns never get past rich.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 #: Colour of each state; the rest is plain.
 STYLES: Mapping[RunState, str] = {
@@ -40,24 +45,21 @@ STYLES: Mapping[RunState, str] = {
 }
 
 
-def as_plain(value: Any) -> Any:
-    """Return *value* with dataclasses, enums and times turned into what JSON knows."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): as_plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [as_plain(part) for part in value]
-    return value
+def shown(text: object, console: Console = out) -> str:
+    """Return what a user or a worker wrote for use in markup.
+
+    Nothing in it is taken for markup. On a terminal nothing in it reaches further than its letters: colours are left
+    out, and every other control character is spelt.
+    """
+    plain_text = str(text)
+    if console.is_terminal:
+        plain_text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", _COLOUR.sub("", plain_text))
+    return escape(plain_text)
 
 
 def document(value: Any) -> None:
-    """Print *value* as one JSON document."""
-    print(json.dumps(as_plain(value), indent=2))
+    """Print *value* as one JSON document; numbers that JSON has no word for are text, such as ``"NaN"``."""
+    print(json.dumps(plain(value), indent=2, allow_nan=False))
 
 
 def sentences(lines: Iterable[str], *, as_json: bool) -> None:
@@ -66,7 +68,7 @@ def sentences(lines: Iterable[str], *, as_json: bool) -> None:
         document(list(lines))
         return
     for line in lines:
-        out.print(line, markup=False)
+        out.print(shown(line), soft_wrap=True)
 
 
 def submitted(runs: Sequence[Run], *, as_json: bool) -> None:
@@ -76,12 +78,17 @@ def submitted(runs: Sequence[Run], *, as_json: bool) -> None:
         return
     for run in runs:
         seed = f"  seed {run.seed}" if run.seed is not None else ""
-        out.print(f"[green]✓[/] run [bold]{run.run_id}[/]  {run.worker}{seed}  {state(run)}")
+        out.print(f"[green]✓[/] run [bold]{run.run_id}[/]  {shown(run.worker)}{seed}  {state(run)}")
 
 
 def away(service: str) -> None:
     """Say that *service* went away while something of it was being followed."""
     aside.print(f"{service} is away; the runs go on, and so does this when it is back", style="yellow")
+
+
+def short_id(run_id: str) -> str:
+    """Return the end of a run's id: it differs between runs of the same minute, and every verb takes it."""
+    return run_id[-8:]
 
 
 def state(run: Run) -> str:
@@ -121,15 +128,15 @@ def run_table(runs: Sequence[Run], summaries: Mapping[str, Summary]) -> Table:
         numbers = summaries.get(run.run_id)
         table.add_row(
             run.run_id,
-            run.worker,
-            escape(run.name),
+            shown(run.worker),
+            shown(run.name),
             "" if run.seed is None else str(run.seed),
-            run.team,
+            shown(run.team),
             state(run),
             number(numbers.last_step) if numbers else "",
             number(numbers.mean_return) if numbers else "",
             age(run.submitted_at),
-            escape(_shortened(run.reason)),
+            shown(_shortened(run.reason)),
         )
     return table
 
@@ -139,9 +146,9 @@ def _shortened(text: str, limit: int = 60) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def detail(shown: RunDetail, numbers: Summary | None) -> None:
+def detail(found: RunDetail, numbers: Summary | None) -> None:
     """Print everything about one run."""
-    run = shown.run
+    run = found.run
     out.print(f"[bold]{run.run_id}[/]  {state(run)}  attempt {run.attempt}")
     facts = {
         "worker": run.worker,
@@ -162,20 +169,39 @@ def detail(shown: RunDetail, numbers: Summary | None) -> None:
         facts["events"] = f"{numbers.events:,}"
     for title, value in facts.items():
         if value not in (None, ""):
-            out.print(f"  [dim]{title:14}[/] {escape(str(value))}", soft_wrap=True)
-    if shown.history:
+            out.print(f"  [dim]{title:14}[/] {shown(value)}", soft_wrap=True)
+    if found.attempts:
+        out.print("\n[bold]attempts[/]")
+    for attempt in found.attempts:
+        out.print(f"  {attempt.attempt}  {attempt.state.value:10} {shown(_told_by(attempt))}", soft_wrap=True)
+    if found.history:
         out.print("\n[bold]history[/]")
-    for change in shown.history:
+    for change in found.history:
         moment = f"{change.at:%H:%M:%S}" if change.at else ""
-        said = f"  [dim]{escape(_shortened(change.detail, 90))}[/]" if change.detail else ""
-        out.print(f"  {moment}  attempt {change.attempt}  {change.fact:15} → {change.after:10} {change.actor}{said}")
+        said = f"  [dim]{shown(_shortened(change.detail, 90))}[/]" if change.detail else ""
+        out.print(
+            f"  {moment}  attempt {change.attempt}  {change.fact:15} → {change.after:10} {shown(change.actor)}{said}"
+        )
+
+
+def _told_by(attempt: Attempt) -> str:
+    """Say where an attempt ran, how long, from where it went on, and how it ended."""
+    facts = [f"on {attempt.agent_id}"]
+    if attempt.started_at is not None:
+        facts.append(f"for {span((attempt.ended_at or datetime.now(timezone.utc)) - attempt.started_at)}")
+    if attempt.resumed_from:
+        facts.append(f"from {attempt.resumed_from}")
+    if attempt.exit_code is not None:
+        facts.append(f"exit code {attempt.exit_code}")
+    facts += filter(None, (attempt.failure_kind, _shortened(attempt.reason, 120)))
+    return ", ".join(facts)
 
 
 def explained(told: Explanation) -> None:
     """Print why a run waits."""
     for sentence in told.sentences:
-        out.print(sentence, markup=False)
+        out.print(shown(sentence), soft_wrap=True)
     if told.estimated_start is not None:
         out.print(f"expected to start about {told.estimated_start:%Y-%m-%d %H:%M:%S} UTC", markup=False)
     if told.assumption:
-        out.print(f"[dim]{escape(told.assumption)}[/]")
+        out.print(f"[dim]{shown(told.assumption)}[/]")

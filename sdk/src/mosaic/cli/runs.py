@@ -10,10 +10,10 @@ import typer
 from mosaic.cli import render
 from mosaic.cli.options import AsJson, RunArgument, connect, current_user, read_pairs
 from mosaic.client import Mosaic, Run
-from mosaic.errors import BadInput, Unavailable, did_you_mean
+from mosaic.errors import BadInput, NotFound, Refused, Unavailable, did_you_mean
 from mosaic.lifecycle import RunState
 
-RunArguments = Annotated[list[str], typer.Argument(help="Run ids, or the first characters of them.")]
+RunArguments = Annotated[list[str], typer.Argument(help="Run ids, or their first or last characters.")]
 
 
 def list_runs(
@@ -65,22 +65,22 @@ def cancel(
     as_json: AsJson = False,
 ) -> None:
     """End runs: SIGTERM, their grace, SIGKILL. Ended runs stay as they are."""
-    _each(runs, lambda platform, run: platform.cancel(run, actor=current_user(), reason=reason), as_json)
+    _each(runs, lambda platform, run: platform.cancel(run, actor=current_user(), reason=reason), _stands, as_json)
 
 
 def pause(runs: RunArguments, as_json: AsJson = False) -> None:
     """Stop running runs in place; they keep their machine."""
-    _each(runs, lambda platform, run: platform.pause(run, actor=current_user()), as_json)
+    _each(runs, lambda platform, run: platform.pause(run, actor=current_user()), _asked("pause"), as_json)
 
 
 def resume(runs: RunArguments, as_json: AsJson = False) -> None:
     """Let paused runs go on."""
-    _each(runs, lambda platform, run: platform.resume(run, actor=current_user()), as_json)
+    _each(runs, lambda platform, run: platform.resume(run, actor=current_user()), _asked("go on"), as_json)
 
 
 def retry(runs: RunArguments, as_json: AsJson = False) -> None:
     """Submit ended runs again, each as a new run labelled `retry_of`."""
-    _each(runs, lambda platform, run: platform.retry(run, actor=current_user()), as_json)
+    _each(runs, lambda platform, run: platform.retry(run, actor=current_user()), _tried_again, as_json)
 
 
 def explain(run: RunArgument, as_json: AsJson = False) -> None:
@@ -93,14 +93,55 @@ def explain(run: RunArgument, as_json: AsJson = False) -> None:
         render.explained(told)
 
 
-def _each(names: list[str], act: Callable[[Mosaic, str], Run], as_json: bool) -> None:
+def _each(names: list[str], act: Callable[[Mosaic, str], Run], say: Callable[[Run], str], as_json: bool) -> None:
+    """Do *act* to every run, or to none if one of *names* names no run; tell what was done, whatever was refused."""
+    done: list[Run] = []
+    refused: list[str] = []
     with connect() as platform:
-        done = [act(platform, name) for name in names]
+        run_ids = _whole_ids(platform, names)
+        try:
+            for run_id in run_ids:
+                try:
+                    done.append(act(platform, run_id))
+                except Refused as error:
+                    refused.append(str(error))
+        finally:
+            _tell(done, say, as_json)
+    if refused:
+        raise Refused("\n".join(refused))
+
+
+def _whole_ids(platform: Mosaic, names: list[str]) -> list[str]:
+    found, unknown = [], []
+    for name in names:
+        try:
+            found.append(platform.run(name).run.run_id)
+        except NotFound as error:
+            unknown.append(str(error))
+    if unknown:
+        raise NotFound("\n".join([*unknown, *(["nothing was done to the others"] if found else [])]))
+    return found
+
+
+def _tell(done: list[Run], say: Callable[[Run], str], as_json: bool) -> None:
     if as_json:
         render.document(done)
         return
     for run in done:
-        render.out.print(f"run [bold]{run.run_id}[/] is {render.state(run)}")
+        render.out.print(f"run [bold]{run.run_id}[/] {say(run)}")
+
+
+def _stands(run: Run) -> str:
+    return f"is {render.state(run)}"
+
+
+def _asked(wish: str) -> Callable[[Run], str]:
+    # The agent is told at its next renewal, so how the run stands now is not yet what was asked for.
+    return lambda _run: f"is asked to {wish}"
+
+
+def _tried_again(run: Run) -> str:
+    return f"tries {render.shown(run.labels.get('retry_of', ''))} again and is {render.state(run)}"
 
 
 def _state(name: str) -> RunState:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from mosaic.agent.environments import (
@@ -22,8 +21,11 @@ from mosaic.agent.environments import (
     remove,
 )
 from mosaic.agent.recipes import find_recipe
-from mosaic.cli.render import document, out
+from mosaic.cli.options import connect
+from mosaic.cli.render import document, out, shown
 from mosaic.cli.scaffold.project import create_project, package_of
+from mosaic.cli.settings import settings_table
+from mosaic.errors import NotFound, Unavailable, WorkerBroken, WorkerNotFound
 from mosaic.hosting.settings import home_directory
 from mosaic.testing.conformance import CHECKS, check_worker
 from mosaic.testing.report import Check, Outcome, Report
@@ -31,7 +33,7 @@ from mosaic.worker.config import read_config_data
 from mosaic.worker.discovery import installed_entry_points
 from mosaic.worker.probe import ProbedWorker, probe
 
-app = typer.Typer(no_args_is_help=True, help="Write, check, install and list workers.")
+app = typer.Typer(no_args_is_help=True, help="Write, check, install, list and show workers.")
 
 _MARKS = {
     Outcome.PASSED: "[green]passed[/]",
@@ -46,12 +48,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 def new_worker(
     name: Annotated[str, typer.Argument(help="Name of the worker, e.g. my-lib.")],
     parent: Annotated[Path, typer.Option("--dir", help="Where to make the project directory.")] = Path(),
+    as_json: AsJson = False,
 ) -> None:
     """Write a small worker project that passes every check as it comes."""
     project = create_project(name, parent)
-    out.print(f"[green]✓[/] {escape(str(project))} is written. Next:")
-    out.print(f"    pip install -e {escape(str(project))}")
-    out.print(f"    mosaic workers check {name}")
+    if as_json:
+        document({"worker": name, "path": project})
+        return
+    out.print(f"[green]✓[/] {shown(project)} is written. Next:")
+    out.print(f"    pip install -e {shown(project)}")
+    out.print(f"    mosaic workers check {shown(name)}")
     out.print(f"then put your library into {package_of(name)}/runtime.py")
 
 
@@ -97,27 +103,69 @@ def list_workers(as_json: AsJson = False) -> None:
         _print_rows(rows)
 
 
+@app.command("show")
+def show_worker(
+    name: Annotated[str, typer.Argument(help="Worker, as `mosaic workers list` or `mosaic fleet` names it.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show which settings a worker takes; with `--json`, the JSON Schema of its config."""
+    schema = _schema_in_fleet(name) or _schema_here(name)
+    if as_json:
+        document(schema)
+        return
+    out.print(settings_table(schema))
+    out.print(f"\n[dim]Set them with `mosaic submit {shown(name)} --set NAME=VALUE`, or in a file with --config.[/]")
+
+
 @app.command("install")
 def install_worker(
     name: Annotated[str, typer.Argument(help="Image of this checkout, project directory, or distribution.")],
     label: Annotated[str | None, typer.Option("--name", help="Name of the environment.")] = None,
     upgrade: Annotated[bool, typer.Option("--upgrade", help="Make it anew if it exists.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make the environment of a worker: a venv of its own, from its lock where it has one."""
     recipe = find_recipe(name, start=Path(), label=label)
     with _narrated(f"installing {recipe.name}") as progress:
         environment = install(recipe, _home(), upgrade=upgrade, progress=progress)
+    if as_json:
+        document(environment)
+        return
     out.print(
-        f"[green]✓[/] {escape(environment.name)}: Python {environment.python_version}, "
-        f"{environment.size_mb:.0f} MB in {escape(str(environment.path))}",
+        f"[green]✓[/] {shown(environment.name)}: Python {environment.python_version}, "
+        f"{environment.size_mb:.0f} MB in {shown(environment.path)}",
     )
 
 
 @app.command("remove")
-def remove_worker(name: Annotated[str, typer.Argument(help="Name of the environment.")]) -> None:
+def remove_worker(
+    name: Annotated[str, typer.Argument(help="Name of the environment.")], as_json: AsJson = False
+) -> None:
     """Delete the environment of a worker."""
     remove(name, _home())
-    out.print(f"[green]✓[/] {escape(name)} is removed")
+    if as_json:
+        document({"name": name, "removed": True})
+    else:
+        out.print(f"[green]✓[/] {shown(name)} is removed")
+
+
+def _schema_in_fleet(name: str) -> Mapping[str, Any] | None:
+    """Return what the worker of that name published, or None if no platform runs or none knows it."""
+    try:
+        with connect() as platform:
+            return platform.worker(name).config_schema
+    except (Unavailable, NotFound):
+        return None
+
+
+def _schema_here(name: str) -> Mapping[str, Any]:
+    reports = [probe(sys.executable), *map(probe_environment, installed_environments(_home()))]
+    found = {worker.worker_id: worker for report in reports for worker in report.workers}
+    if name not in found:
+        raise WorkerNotFound(name, found)
+    if not found[name].is_usable:
+        raise WorkerBroken(name, "; ".join(found[name].faults))
+    return found[name].config_schema
 
 
 def _located(package: str) -> tuple[str, str]:
@@ -145,8 +193,8 @@ def _narrated(title: str) -> Iterator[Callable[[str], None]]:
     if not console.is_terminal:
         yield lambda line: console.print(line, markup=False, soft_wrap=True)
         return
-    with console.status(escape(title)) as status:
-        yield lambda line: status.update(f"{escape(title)} [dim]{escape(line.strip()[:100])}[/]")
+    with console.status(shown(title)) as status:
+        yield lambda line: status.update(f"{shown(title)} [dim]{shown(line.strip()[:100])}[/]")
 
 
 @contextmanager
@@ -167,15 +215,15 @@ def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[Check], None]]:
 
 def _print_report(report: Report) -> None:
     command = " ".join(report.launch)
-    table = Table("check", "outcome", "what was seen", "s", title=f"{report.worker} ({command})")
+    table = Table("check", "outcome", "what was seen", "s", title=shown(f"{report.worker} ({command})"))
     table.columns[2].overflow = "fold"
     for check in report.checks:
-        table.add_row(check.name, _MARKS[check.outcome], escape(check.sentence), f"{check.seconds:.1f}")
+        table.add_row(shown(check.name), _MARKS[check.outcome], shown(check.sentence), f"{check.seconds:.1f}")
     out.print(table)
     for note in report.notes:
-        out.print(f"[dim]note: {escape(note)}[/]")
+        out.print(f"[dim]note: {shown(note)}[/]")
     for failure in report.failures:
-        out.print(f"[red]✗[/] {failure.name}: {escape(failure.sentence)}", soft_wrap=True)
+        out.print(f"[red]✗[/] {shown(failure.name)}: {shown(failure.sentence)}", soft_wrap=True)
     if report.is_conformant:
         passed = sum(check.outcome is Outcome.PASSED for check in report.checks)
         out.print(f"[green]✓[/] {passed} checks passed, none failed")
@@ -214,10 +262,10 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         return
     table = Table("worker", "version", "library", "python", "environment", "MB", "state")
     for row in rows:
-        state = "[green]ok[/]" if row["is_usable"] else f"[red]broken[/]: {escape(row['reason'])}"
+        state = "[green]ok[/]" if row["is_usable"] else f"[red]broken[/]: {shown(row['reason'])}"
         size = "" if row["size_mb"] is None else f"{row['size_mb']:.0f}"
         cells = (row[key] for key in ("worker", "version", "library", "python", "environment"))
-        table.add_row(*(escape(str(cell)) for cell in cells), size, state)
+        table.add_row(*(shown(cell) for cell in cells), size, state)
     out.print(table)
 
 
