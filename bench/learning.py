@@ -62,7 +62,7 @@ CONTINUOUS = {
 SHORT_VDN = {"decay_step_greedy": 10_000, "training_frequency": 4}
 TEAM = {
     "xuance": Task("xuance", "vdn", "simple_spread_v3", 30_000, -75.0, {"algo_params": SHORT_VDN}),
-    "rllib": Task("rllib", "ppo", "mpe/simple_spread_v3", 40_000, -75.0),
+    "rllib": Task("rllib", "ppo", "mpe/simple_spread_v3", 80_000, -75.0),
 }
 TASKS = {"cartpole": CARTPOLE, "continuous": CONTINUOUS, "team": TEAM, "own": OWN_SETTINGS}
 #: One result per library and paradigm it offers; the others only compare settings.
