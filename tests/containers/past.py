@@ -13,8 +13,8 @@ from mosaic.testing.containers.engine import connect
 from mosaic.testing.containers.images import image_of
 from tests.images import ROOT
 
-#: The last commit whose agents pack frames with zlib; services must still understand it.
-COMMIT = "04e00cd2ed1053b17a8efb798b97c30ab32b8579"
+#: This came with agents that pack frames with zstd; services must still understand those of the commit before.
+_ZSTD = "docs/decisions/0006-zstd-packs-frames.md"
 
 #: How an agent of that age is started: it had no init of its own yet, and refuses a variable that it does not know.
 ENTRYPOINT = ("/usr/bin/env", "-u", "MOSAIC_AGENT_PROBE_REPORT", "/opt/mosaic/bin/python", "-m", "mosaic.agent")
@@ -36,9 +36,10 @@ USER 10001:10001
 @contextmanager
 def image_of_the_past(folder: Path) -> Iterator[str]:
     """Build the image from *folder*, which is empty; yield its name and remove it afterwards."""
-    _check_out(folder)
+    commit = _last_with_zlib()
+    _check_out(commit, folder)
     (folder / "Dockerfile").write_text(_DOCKERFILE, encoding="utf-8")
-    tag = f"mosaic-test/reference:{COMMIT[:12]}"
+    tag = f"mosaic-test/reference:{commit[:12]}"
     with closing(connect().client) as client:
         client.images.build(path=str(folder), tag=tag, rm=True, forcerm=True)
         try:
@@ -47,9 +48,18 @@ def image_of_the_past(folder: Path) -> Iterator[str]:
             client.images.remove(tag)
 
 
-def _check_out(folder: Path) -> None:
-    done = subprocess.run(["git", "archive", COMMIT, *_CODE], cwd=ROOT, capture_output=True, check=False)
-    words = done.stderr.decode(errors="replace").strip()
-    assert 0 == done.returncode, f"this test needs commit {COMMIT[:12]}, so the whole history of the project: {words}"
-    with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
+def _last_with_zlib() -> str:
+    found = _git("log", "--diff-filter=A", "--format=%P", "--", _ZSTD).decode().split()
+    assert found, f"this test needs the commit before {_ZSTD}, so the whole history of the project"
+    return found[-1]
+
+
+def _check_out(commit: str, folder: Path) -> None:
+    with tarfile.open(fileobj=BytesIO(_git("archive", commit, *_CODE))) as archive:
         archive.extractall(folder, filter="data")
+
+
+def _git(*arguments: str) -> bytes:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False)
+    assert 0 == done.returncode, done.stderr.decode(errors="replace")
+    return done.stdout
