@@ -112,7 +112,7 @@ def _wait_for_all(stack: Stack, run_ids: list[str]) -> dict[str, RunDetail]:
 def _whole_manifest(stack: Stack, run_id: str) -> Manifest:
     def look() -> Manifest | None:
         try:
-            found = stack.mosaic.manifest(run_id)
+            found = stack.mosaic.manifest(run_id, within_s=0.0)
         except (NotFound, Unavailable):
             return None
         return found if found.content["is_complete"] else None

@@ -60,7 +60,7 @@ def wait_for_manifest(mosaic: Mosaic, run_id: str, seconds: float = PATIENCE_S) 
 
     def look() -> Manifest | None:
         try:
-            found = mosaic.manifest(run_id)
+            found = mosaic.manifest(run_id, within_s=0.0)
         except NotFound:
             return None
         return found if found.content["is_complete"] else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -40,9 +42,17 @@ def command(
         finally:
             platform.stop()
     if code == 0:
-        out.print(f"\nNext: [bold]export MOSAIC_HOME={shown(home)}[/], then [bold]mosaic up[/] and, in another")
-        out.print("terminal, [bold]mosaic submit reference --env FrozenLake-v1 --seed 1..3 --follow[/]")
+        _say_what_is_next(home)
     raise typer.Exit(code)
+
+
+def _say_what_is_next(home: Path) -> None:
+    out.print("\nNext, in two terminals:")
+    if shutil.which("mosaic") is None:
+        out.print(f"  both     [bold]source {shown(Path(sys.prefix) / 'bin' / 'activate')}[/]", soft_wrap=True)
+    out.print(f"  both     [bold]export MOSAIC_HOME={shown(home)}[/]", soft_wrap=True)
+    out.print("  first    [bold]mosaic up[/]")
+    out.print("  second   [bold]mosaic submit reference --env FrozenLake-v1 --seed 1..3 --follow[/]", soft_wrap=True)
 
 
 def _install_worker(home: Path) -> None:

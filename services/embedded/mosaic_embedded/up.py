@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -54,10 +55,10 @@ def _greet(platform: Platform) -> None:
     has = f"{machine.cpus} CPUs, {machine.memory_mb / 1024:.1f} GiB, {len(machine.gpus)} GPUs"
     out.print(f"[green]✓[/] MOSAIC Fleet is up: {has}")
     out.print(f"  state      {shown(platform.home)}")
-    out.print(f"  scheduler  {endpoints.scheduler}   registry {endpoints.registry}   telemetry {endpoints.telemetry}")
-    out.print(
-        f"  health     http://{platform.health.address}/readyz   metrics http://{platform.health.address}/metrics"
-    )
+    for name, address in asdict(endpoints).items():
+        out.print(f"  {name:10} {address}")
+    out.print(f"  health     http://{platform.health.address}/readyz")
+    out.print(f"  metrics    http://{platform.health.address}/metrics")
     names = ", ".join(sorted(platform.agents)) or "none: `mosaic workers install reference` adds one"
     out.print(f"  workers    {names}")
     for name, why in sorted(platform.broken.items()):

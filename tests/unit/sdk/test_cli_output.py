@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from mosaic.cli.envs import Worker
 from mosaic.cli.plot import Line, plot
-from mosaic.cli.render import document, shown
+from mosaic.cli.render import document, run_table, shown
 from mosaic.cli.settings import settings_table, takes
-from mosaic.client import Team, TeamTerms
+from mosaic.client import Resources, Run, Summary, Team, TeamTerms
 from mosaic.client.reading import team, team_request
+from mosaic.lifecycle import RunState
+from mosaic.worker.environments import catalog
 
 
 def printed(markup: object, *, terminal: bool = False, width: int = 80) -> str:
@@ -82,7 +85,7 @@ def test_a_document_is_strict_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ({"type": "integer", "minimum": 1, "maximum": 10**9}, "integer ≥ 1 ≤ 1,000,000,000"),
+        ({"type": "integer", "minimum": 1, "maximum": 10**9}, "integer 1 to 1,000,000,000"),
         ({"type": ["number", "null"], "exclusiveMinimum": 0}, "number or null > 0"),
         ({"enum": ["a", None, 3]}, "a, None, 3"),
         ({"enum": list(range(20))}, "0, 1, 2, 3, 4, 5, 6, 7 and 12 more"),
@@ -112,6 +115,57 @@ def test_the_settings_of_a_worker_fit_into_80_columns() -> None:
     assert max(map(len, drawn.splitlines())) <= 80
     assert "run_id" not in drawn
     assert [] == [word for word in ("must be set", "epsilon_decay_fraction", "[bold]", "0.5") if word not in drawn]
+
+
+def a_listed_run(seed: int, *, name: str = "", reason: str = "") -> Run:
+    """Return a run as `mosaic runs` gets it."""
+    return Run(
+        run_id=f"01M7K9EGFBN1PBVB4AF7TNTME{seed}",
+        worker="reference",
+        state=RunState.SUCCEEDED,
+        attempt=1,
+        name=name,
+        team="default",
+        user="ada",
+        priority="normal",
+        seed=seed,
+        config={},
+        reason_code="",
+        reason=reason,
+        submitted_at=datetime.now(timezone.utc),
+        started_at=None,
+        ended_at=None,
+        config_digest="",
+        agent_id="",
+        node_id="",
+        gpu_ids=(),
+        labels={},
+        resources=Resources(),
+    )
+
+
+def test_runs_are_listed_in_80_columns_without_empty_ones() -> None:
+    runs = [a_listed_run(seed) for seed in (1, 2)]
+    numbers = {run.run_id: Summary(run.run_id, 9, 100_353, 9.0, 494.5, 3, None, True) for run in runs}
+
+    drawn = printed(run_table(runs, numbers))
+
+    assert "…" not in drawn
+    assert ["run", "worker", "seed", "team", "state", "step", "return", "age"] == drawn.splitlines()[0].split()
+    assert ["F7TNTME1", "reference", "1", "default", "succeeded", "100,353", "494.5", "0s"] == (
+        drawn.splitlines()[1].split()
+    )
+    crowded = printed(run_table([a_listed_run(2, name="n" * 50, reason="r" * 90)], numbers))
+    assert [] == [word for word in ("F7TNTME2", "succeeded", "100,353") if word not in crowded]
+
+
+def test_a_worker_that_lists_its_environments_trains_on_no_others() -> None:
+    worker = Worker({}, {"properties": {"env_id": {"enum": ["CartPole-v1"]}}})
+    envs = {env.env_id: env for env in catalog()}
+
+    assert worker.why_not(envs["CartPole-v1"]) is None
+    assert "not among the environments" in str(worker.why_not(envs["Acrobot-v1"]))
+    assert Worker({}, {}).why_not(envs["Acrobot-v1"]) is None
 
 
 def test_only_the_terms_that_are_given_are_sent() -> None:

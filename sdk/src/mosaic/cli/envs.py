@@ -26,7 +26,11 @@ class Worker:
 
     def why_not(self, env: Environment) -> str | None:
         """Return why it cannot train on *env*, or None when it can."""
-        return why_not(env, self.capabilities) or why_absent(self.schema, env.env_id)
+        return why_not(env, self.capabilities) or why_absent(self.schema, env.env_id) or self._unlisted(env)
+
+    def _unlisted(self, env: Environment) -> str | None:
+        listed = self.schema.get("properties", {}).get("env_id", {}).get("enum")
+        return None if listed is None or env.env_id in listed else "it is not among the environments of this worker"
 
 
 def envs(
@@ -48,7 +52,7 @@ def envs(
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("environment", "family", "agents", "spaces", "workers"):
-        table.add_column(title)
+        table.add_column(title, overflow="fold", no_wrap=title == "environment")
     for env in found:
         spaces = f"{env.observations} → {env.actions}"
         cells = (env.env_id, env.family, env.agents, spaces, ", ".join(_trainers(env, workers)))

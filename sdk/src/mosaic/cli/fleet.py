@@ -24,7 +24,7 @@ def fleet(as_json: AsJson = False) -> None:
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("node", "cpus", "memory", "GPUs", "agent", "worker", "slots", "state"):
-        table.add_column(title)
+        table.add_column(title, overflow="fold")
     nodes = {node.node_id: node for node in found.nodes}
     for agent in sorted(found.agents, key=lambda agent: (agent.node_id, agent.agent_id)):
         node = nodes[agent.node_id]

@@ -180,7 +180,9 @@ def _conclude(runs: Mapping[str, Run]) -> None:
     for run in runs.values():
         if run.reason:
             render.out.print(f"run {run.run_id} {render.state(run)}: {render.shown(run.reason)}", soft_wrap=True)
-        if run.state is RunState.FAILED:
-            render.out.print(f"  see `mosaic logs {run.run_id}` and `mosaic show {run.run_id}`")
-        if run.state is RunState.SUCCEEDED:
-            render.out.print(f"  curve: mosaic metrics {run.run_id}   manifest: mosaic manifest {run.run_id}")
+    failed = [render.short_id(run.run_id) for run in runs.values() if run.state is RunState.FAILED]
+    done = [render.short_id(run.run_id) for run in runs.values() if run.state is RunState.SUCCEEDED]
+    if failed:
+        render.out.print(f"why: mosaic logs {failed[0]}   mosaic show {failed[0]}", soft_wrap=True)
+    if done:
+        render.out.print(f"see: mosaic metrics {' '.join(done)}   mosaic manifest {done[0]}", soft_wrap=True)

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -117,28 +117,38 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
+_COLUMNS = ("run", "worker", "name", "seed", "team", "state", "step", "return", "age", "reason")
+_NUMBERS = frozenset({"seed", "step", "return", "age"})
+
+
 def run_table(runs: Sequence[Run], summaries: Mapping[str, Summary]) -> Table:
-    """Return the table of ``mosaic runs``."""
+    """Return the table of ``mosaic runs``; columns in which nothing stands are left out."""
+    rows = [_run_row(run, summaries.get(run.run_id)) for run in runs]
+    kept = [index for index, _ in enumerate(_COLUMNS) if any(row[index] for row in rows)]
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("run", "worker", "name", "seed", "team", "state", "step", "return", "age", "reason"):
-        # The id is what people copy, so it is the last thing to be cut in a narrow window.
-        align: Literal["left", "right"] = "right" if title in {"seed", "step", "return", "age"} else "left"
-        table.add_column(title, justify=align, no_wrap=True, min_width=26 if title == "run" else None)
-    for run in runs:
-        numbers = summaries.get(run.run_id)
-        table.add_row(
-            run.run_id,
-            shown(run.worker),
-            shown(run.name),
-            "" if run.seed is None else str(run.seed),
-            shown(run.team),
-            state(run),
-            number(numbers.last_step) if numbers else "",
-            number(numbers.mean_return) if numbers else "",
-            age(run.submitted_at),
-            shown(_shortened(run.reason)),
-        )
+    for index in kept:
+        title = _COLUMNS[index]
+        # Words make room in a narrow window; ids and numbers that are cut are worth nothing.
+        is_words = title in ("name", "reason")
+        table.add_column(title, justify="right" if title in _NUMBERS else "left", no_wrap=not is_words, overflow="fold")
+    for row in rows:
+        table.add_row(*(row[index] for index in kept))
     return table
+
+
+def _run_row(run: Run, numbers: Summary | None) -> tuple[str, ...]:
+    return (
+        short_id(run.run_id),
+        shown(run.worker),
+        shown(run.name),
+        "" if run.seed is None else str(run.seed),
+        shown(run.team),
+        state(run),
+        number(numbers.last_step) if numbers else "",
+        number(numbers.mean_return) if numbers else "",
+        age(run.submitted_at),
+        shown(_shortened(run.reason)),
+    )
 
 
 def _shortened(text: str, limit: int = 60) -> str:
@@ -179,9 +189,8 @@ def detail(found: RunDetail, numbers: Summary | None) -> None:
     for change in found.history:
         moment = f"{change.at:%H:%M:%S}" if change.at else ""
         said = f"  [dim]{shown(_shortened(change.detail, 90))}[/]" if change.detail else ""
-        out.print(
-            f"  {moment}  attempt {change.attempt}  {change.fact:15} → {change.after:10} {shown(change.actor)}{said}"
-        )
+        what = f"{change.fact:15} → {change.after:10} {shown(change.actor)}"
+        out.print(f"  {moment}  attempt {change.attempt}  {what}{said}", soft_wrap=True)
 
 
 def _told_by(attempt: Attempt) -> str:

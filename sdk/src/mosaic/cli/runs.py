@@ -128,11 +128,12 @@ def _tell(done: list[Run], say: Callable[[Run], str], as_json: bool) -> None:
         render.document(done)
         return
     for run in done:
-        render.out.print(f"run [bold]{run.run_id}[/] {say(run)}")
+        render.out.print(f"run [bold]{run.run_id}[/] {say(run)}", soft_wrap=True)
 
 
 def _stands(run: Run) -> str:
-    return f"is {render.state(run)}"
+    had_ended = run.has_ended and run.state is not RunState.CANCELLED
+    return f"had ended before: it {render.state(run)}" if had_ended else f"is {render.state(run)}"
 
 
 def _asked(wish: str) -> Callable[[Run], str]:

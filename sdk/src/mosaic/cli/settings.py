@@ -45,8 +45,11 @@ def takes(setting: Mapping[str, Any]) -> str:
 
 
 def _limits(setting: Mapping[str, Any]) -> Iterator[str]:
-    signs = (("minimum", "≥"), ("exclusiveMinimum", ">"), ("maximum", "≤"), ("exclusiveMaximum", "<"))
-    yield from (f"{sign} {setting[key]:,}" for key, sign in signs if key in setting)
+    if "minimum" in setting and "maximum" in setting:
+        yield f"{setting['minimum']:,} to {setting['maximum']:,}"
+    else:
+        signs = (("minimum", "≥"), ("exclusiveMinimum", ">"), ("maximum", "≤"), ("exclusiveMaximum", "<"))
+        yield from (f"{sign} {setting[key]:,}" for key, sign in signs if key in setting)
     if "pattern" in setting:
         yield f"like {setting['pattern']}"
     if "items" in setting:

@@ -114,7 +114,10 @@ def show_worker(
         document(schema)
         return
     out.print(settings_table(schema))
-    out.print(f"\n[dim]Set them with `mosaic submit {shown(name)} --set NAME=VALUE`, or in a file with --config.[/]")
+    out.print(
+        f"\n[dim]Set them with `mosaic submit {shown(name)} --set NAME=VALUE`, or in a file with --config.[/]",
+        soft_wrap=True,
+    )
 
 
 @app.command("install")

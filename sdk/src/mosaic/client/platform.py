@@ -276,8 +276,10 @@ class Mosaic:
         answer = self._ask(self._telemetry.Summarise, request, "telemetry")
         return {summary.run_id: reading.summary(summary) for summary in answer.summaries}
 
-    def manifest(self, run_id: str, *, within_s: float = 0.0) -> Manifest:
+    def manifest(self, run_id: str, *, within_s: float = 30.0) -> Manifest:
         """Return the manifest of an ended run, waiting up to *within_s* for it to be written.
+
+        It is written when the last events of the run have arrived, a moment after its end is known.
 
         Raises:
             NotFound: it has not been written.
