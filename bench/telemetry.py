@@ -41,10 +41,10 @@ from mosaic.messaging.consumer import DONE, Delivery, Settlement, consume
 from mosaic.messaging.event_messages import BrokerFrameSink
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import EVENTS, event_queue, event_routing_key, event_topology
+from mosaic.testing.ports import free_port
 from tests.servers.answers import plain_postgres_url
 from tests.servers.choice import ServerSet, servers
 from tests.servers.fresh import fresh_database
-from tests.servers.handle import free_port
 
 RUN_ID = "01JD00000000000000BENCH000"
 LINE_BYTES = 200

@@ -18,7 +18,7 @@ import pytest
 from mosaic.testing.containers.engine import connect
 from mosaic.testing.containers.images import SERVICES
 from mosaic.testing.containers.ownership import labels_of
-from mosaic.testing.containers.recipe import free_port
+from mosaic.testing.ports import free_port
 from tests.containers.drills import assert_shut_in
 from tests.images import ROOT, compose_file
 

@@ -29,6 +29,7 @@ from mosaic.hosting.health import check
 from mosaic.messaging.event_messages import BrokerFrameSink, seal_message
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, QueueSpec, event_routing_key, event_topology
+from mosaic.testing.ports import free_port
 from mosaic.wire.channel import open_channel
 from mosaic.wire.v1 import telemetry_pb2 as pb
 from mosaic.wire.v1.telemetry_pb2_grpc import TelemetryStub
@@ -38,7 +39,7 @@ from mosaic_telemetry.entrypoints.service import TelemetryService, build
 from mosaic_telemetry.settings import Settings
 from tests.fakes.telemetry import RUN, a_seal, encoded, metrics
 from tests.servers.answers import plain_postgres_url
-from tests.servers.handle import Server, free_port
+from tests.servers.handle import Server
 from tests.stack.process import Part
 
 pytestmark = pytest.mark.integration

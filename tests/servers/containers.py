@@ -16,8 +16,9 @@ import docker.errors
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
+from mosaic.testing.ports import free_port
 from tests.servers.answers import ANSWERS
-from tests.servers.handle import Kind, free_port, wait_until
+from tests.servers.handle import Kind, wait_until
 
 #: Removes the container when the test process is gone, however it went.
 _LIFELINE = 'read -r _; docker rm --force --volumes "$1" >/dev/null 2>&1'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable
 from typing import Literal, Protocol
@@ -39,14 +38,6 @@ class Server(Protocol):
 
     def close(self) -> None:
         """End it and delete its data."""
-
-
-def free_port() -> int:
-    """Return a TCP port nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wait_until(answers: Callable[[], bool], *, what: str, seconds: float, alive: Callable[[], str]) -> None:

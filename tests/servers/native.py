@@ -12,8 +12,9 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
 
+from mosaic.testing.ports import free_port
 from tests.servers.answers import ANSWERS, listens
-from tests.servers.handle import Kind, free_port, wait_until
+from tests.servers.handle import Kind, wait_until
 from tests.servers.packages import Programs, find_programs
 
 #: Ends the group when the other end of the pipe closes: also when the test process is killed.

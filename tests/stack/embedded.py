@@ -13,7 +13,7 @@ from typing import Any
 
 from mosaic.agent.child import death_wrapper
 from mosaic.client import Endpoints, Mosaic
-from tests.servers.handle import free_port
+from mosaic.testing.ports import free_port
 from tests.stack.environment import install_drill
 from tests.stack.process import Part
 

@@ -32,7 +32,8 @@ class Part:
         self.log = folder / f"{name}.log"
         self._command = [*death_wrapper(), *command]
         kept = {key: os.environ[key] for key in _KEPT_VARIABLES if key in os.environ}
-        self._environment = {**kept, **settings}
+        # What is aborted says first where each of its threads is.
+        self._environment = {**kept, "PYTHONFAULTHANDLER": "1", **settings}
         self.health = health
         self._ready_url = f"http://{health}/readyz"
         self._process: subprocess.Popen[bytes] | None = None
@@ -110,8 +111,9 @@ class Part:
         try:
             self._process.wait(timeout=_STOP_S)
         except subprocess.TimeoutExpired:
-            self.kill()
-            raise AssertionError(f"{self.name} did not stop within {_STOP_S:g} s") from None
+            self._process.send_signal(signal.SIGABRT)
+            self._process.wait()
+            raise AssertionError(f"{self.name} did not stop within {_STOP_S:g} s:\n{self.last_words()}") from None
 
     def last_words(self) -> str:
         """Return the end of what it printed."""

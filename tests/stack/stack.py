@@ -13,9 +13,10 @@ from types import TracebackType
 
 from mosaic.client import Endpoints, Mosaic
 from mosaic.errors import MosaicError
+from mosaic.testing.ports import free_port
 from tests.servers.choice import ServerSet
 from tests.servers.fresh import fresh_database, fresh_vhost
-from tests.servers.handle import KINDS, Server, free_port
+from tests.servers.handle import KINDS, Server
 from tests.stack.environment import WORKER, install_drill
 from tests.stack.process import Part
 

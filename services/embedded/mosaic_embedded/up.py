@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -16,6 +13,7 @@ import typer
 from mosaic.cli.render import out, shown
 from mosaic.hosting.logs import configure_logs
 from mosaic.hosting.settings import home_directory
+from mosaic.hosting.signals import StopSignal
 from mosaic_embedded.platform import Platform
 
 
@@ -32,15 +30,15 @@ def command(
     home = (home or home_directory(os.environ)).absolute()
     home.mkdir(parents=True, exist_ok=True)
     env = {**os.environ, "MOSAIC_HOME": str(home)}
-    _on_signals(signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     with (home / "platform.log").open("a", encoding="utf-8") as journal:
         configure_logs("mosaic", level=log_level, as_json=True, stream=journal)
         platform = Platform(home, env, slots=slots, health_address=health)
         out.print("[dim]starting …[/]")
         try:
             platform.start()
-            stopping = threading.Event()
-            _on_signals(lambda _number, _frame: stopping.set())
+            stopping = StopSignal()
             _greet(platform)
             stopping.wait()
             out.print("\n[dim]stopping; what runs now continues at the next `mosaic up` …[/]")
@@ -64,8 +62,3 @@ def _greet(platform: Platform) -> None:
     for name, why in sorted(platform.broken.items()):
         out.print(f"  [yellow]![/] {shown(name)} cannot be used: {shown(why)}")
     out.print("Try [bold]mosaic submit reference --follow[/] in another terminal. Ctrl-C ends.")
-
-
-def _on_signals(handler: Callable[[int, FrameType | None], object]) -> None:
-    signal.signal(signal.SIGTERM, handler)
-    signal.signal(signal.SIGINT, handler)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 
 from mosaic.agent.bootstrap import build_agent
 from mosaic.agent.health import health_server
 from mosaic.agent.settings import Settings
 from mosaic.errors import MosaicError
 from mosaic.hosting.logs import configure_logs
+from mosaic.hosting.signals import StopSignal
 
 #: How often an agent that is there for a few runs looks whether it may go.
 _LOOK_S = 1.0
@@ -26,9 +25,7 @@ def main() -> int:
     except MosaicError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = StopSignal()
     health = health_server(settings.health_address, agent) if settings.health_address else None
     if health is not None:
         health.start()

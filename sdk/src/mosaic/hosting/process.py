@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from types import FrameType
 from typing import Protocol, TypeVar
 
 import structlog
@@ -17,6 +14,7 @@ from mosaic.errors import MosaicError, Unavailable
 from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.hosting.health import HealthServer, Probe
 from mosaic.hosting.logs import configure_logs
+from mosaic.hosting.signals import StopSignal
 
 log = structlog.get_logger(__name__)
 
@@ -69,8 +67,7 @@ def run_service(
 
     A part that is away, such as its database, is waited for: the service lives meanwhile and is not ready.
     """
-    stopping = threading.Event()
-    _stop_on_signals(stopping)
+    stopping = StopSignal()
     try:
         settings = read(env)
         configure_logs(name, level=settings.log_level)
@@ -97,7 +94,7 @@ def run_service(
 
 
 def _build_when_possible(
-    build: Callable[[SettingsT, CollectorRegistry], Service], settings: SettingsT, stopping: threading.Event
+    build: Callable[[SettingsT, CollectorRegistry], Service], settings: SettingsT, stopping: StopSignal
 ) -> tuple[Service, CollectorRegistry] | None:
     """Return the service and its metrics once the parts it needs answer, None when it is stopped before."""
     faults: dict[str, str] = {}
@@ -125,11 +122,3 @@ def process_metrics() -> CollectorRegistry:
     PlatformCollector(registry=metrics)
     GCCollector(registry=metrics)
     return metrics
-
-
-def _stop_on_signals(stopping: threading.Event) -> None:
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        stopping.set()
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from mosaic.testing.containers.engine import is_local
 from mosaic.testing.containers.faults import PartBroken
 from mosaic.testing.containers.ownership import labels_of
-from mosaic.testing.containers.recipe import Recipe, free_port
+from mosaic.testing.containers.recipe import Recipe
+from mosaic.testing.ports import free_port
 
 if TYPE_CHECKING:
     from docker.models.containers import Container

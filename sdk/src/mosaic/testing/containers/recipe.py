@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -41,10 +40,3 @@ class Recipe:
     def published(self) -> tuple[int, ...]:
         """Every port inside that is published."""
         return tuple(dict.fromkeys((self.answers_on, *self.ports)))
-
-
-def free_port() -> int:
-    """Return a TCP port of this machine that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
