@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,23 @@ def test_a_backlog_is_starved_above_its_limit_and_relieved_at_half_of_it() -> No
         states.append(backlog.is_starved)
 
     assert [False, True, True, False] == states
+
+
+def test_whoever_waits_for_the_last_frame_does_not_hear_the_news_instead_of_the_shipper(
+    tmp_path: Path, ship: Callable[..., Shipper]
+) -> None:
+    spool = Spool(tmp_path / "a", "a", 1)
+    spool.append(b"1\n", 1.0)
+    shipper = ship(Sink(), spool)
+    with ThreadPoolExecutor(1) as pool:
+        is_empty = pool.submit(shipper.wait_until_empty, 5)
+        # It looks, finds only an open frame and goes to sleep again, behind the one who waits.
+        while len(shipper._wake._waiters) < 2:  # type: ignore[attr-defined]
+            time.sleep(0.01)
+        shipper.wake()
+        time.sleep(0.1)
+
+        spool.flush()
+        shipper.wake()
+
+        assert is_empty.result()

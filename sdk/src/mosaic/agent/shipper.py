@@ -72,7 +72,7 @@ class Shipper:
         """Say that there may be something to send."""
         with self._wake:
             self._has_news = True
-            self._wake.notify()
+            self._wake.notify_all()
 
     def wait_until_empty(self, timeout_s: float) -> bool:
         """Wait until everything is confirmed; tell whether that came true in time."""
