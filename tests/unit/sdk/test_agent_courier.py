@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from mosaic.agent.courier import Courier
 from mosaic.agent.ports import Report, Scheduler
-from mosaic.errors import ServiceUnavailable, StaleAttempt
+from mosaic.errors import BadInput, ServiceUnavailable, StaleAttempt
 from mosaic.ids import RunId
 
 
@@ -67,6 +68,24 @@ def test_a_report_that_no_longer_counts_is_settled_too(settled: list[str]) -> No
 
     assert ["succeeded"] == settled
     assert [] == desk.heard
+
+
+def test_a_report_that_can_never_be_accepted_is_given_up_aloud_and_holds_up_nothing(settled: list[str]) -> None:
+    """Its attempt's home may go then; the lease, which nobody renews any more, settles the attempt."""
+    desk = Desk(BadInput("report", ["failure_kind 'solar_flare' is unknown here"]))
+
+    with capture_logs() as logs:
+        for courier in courier_to(desk, settled):
+            courier.send(a_report("failed"))
+            courier.send(a_report("succeeded", run_id="run-2"))
+
+            assert courier.wait_until_empty(5)
+
+    assert ["succeeded"] == [report.fact for report in desk.heard]
+    assert {"failed", "succeeded"} == set(settled)
+    (told,) = logs
+    assert ("error", "run-1", 1, "failed") == (told["log_level"], told["run_id"], told["attempt"], told["fact"])
+    assert "solar_flare" in told["reason"]
 
 
 def test_of_checkpoints_that_wait_only_the_newest_goes_out(settled: list[str]) -> None:

@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import structlog
 
 from mosaic.agent.ports import Report, Scheduler
-from mosaic.errors import MosaicError, Refused
+from mosaic.errors import BadInput, MosaicError, Refused
 
 log = structlog.get_logger()
 
-#: Called when a report is recorded, or changes nothing any more.
+#: Called when a report is recorded, changes nothing any more, or will never be accepted.
 Settled = Callable[[Report], None]
 
 _SHORTEST_PAUSE_S = 0.2
@@ -94,6 +94,16 @@ class Courier:
             self._scheduler.report(report)
         except Refused as error:
             log.info("report no longer counts", run_id=report.run_id, attempt=report.attempt, reason=str(error))
+        except BadInput as error:
+            # Saying it again would not help. An ended attempt renews its lease no more, so the scheduler counts it
+            # as lost when that runs out.
+            log.error(
+                "report given up, the scheduler cannot read it",
+                run_id=report.run_id,
+                attempt=report.attempt,
+                fact=report.fact,
+                reason=str(error),
+            )
         except MosaicError as error:
             log.warning(
                 "report waits for the scheduler",

@@ -196,6 +196,7 @@ class Scheduler(Protocol):
 
         Raises:
             Refused: it changes nothing any more; forget it.
+            BadInput: it cannot be read, and never will be; forget it.
             Unavailable: not recorded; try again.
 
         """
