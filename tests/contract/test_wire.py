@@ -101,6 +101,20 @@ def test_an_error_arrives_as_the_same_class_with_the_same_sentence(failing: Any,
     assert (type(error), str(error)) == (type(revived), str(revived))
 
 
+@pytest.mark.parametrize("letter", ["x", "\N{SNOWMAN}", "\n"])
+def test_of_an_error_too_long_for_the_wire_the_beginning_arrives(failing: Any, letter: str) -> None:
+    servicer, stub = failing
+    servicer.error = RunNotFound(letter * 100_000)
+
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.GetRun(scheduler_pb2.GetRunRequest())
+    revived = error_from(caught.value, service="scheduler", address="here")
+
+    assert isinstance(revived, RunNotFound)
+    assert str(revived).startswith("there is no run '")
+    assert str(revived).endswith(" ...")
+
+
 def test_an_error_in_a_stream_arrives_after_what_was_sent(failing: Any) -> None:
     servicer, stub = failing
     servicer.error = RunNotFound("01X")

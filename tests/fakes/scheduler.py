@@ -107,8 +107,8 @@ def a_fleet(*, cpus: float = 4, gpus: int = 0, slots: int = 8, token: str = "ses
 class Desk:
     """A scheduler over SQLite without threads: the test says what happens and when."""
 
-    def __init__(self, folder: Path, view: FleetView | None = None) -> None:
-        url = migrated_file("mosaic_scheduler.adapters.migrations", folder / "runs.db")
+    def __init__(self, folder: Path, view: FleetView | None = None, *, url: str = "") -> None:
+        url = url or migrated_file("mosaic_scheduler.adapters.migrations", folder / "runs.db")
         self.engine = engine = open_engine(url)
         self.now = START
         self.store = SqlRuns(engine)

@@ -431,3 +431,13 @@ def test_recent_use_is_charged_and_outlives_the_scheduler(desk: Desk) -> None:
 
     assert 0 < usage.teams[TeamName("default")] < 1
     assert usage.as_of == desk.now
+
+
+@pytest.mark.parametrize(("fact", "kind"), [("failed", "crash"), ("lost", "lost_agent")])
+def test_an_ending_told_without_its_kind_still_has_one(desk: Desk, fact: str, kind: str) -> None:
+    run = desk.submit(max_retries=0)
+    desk.rounds.plan()
+
+    desk.report(desk.claim(run), fact)
+
+    assert kind == desk.attempt(run).failure_kind

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from mosaic.errors import BadInput
 from mosaic.ids import TeamName
@@ -47,6 +49,55 @@ def test_a_report_is_heard_whatever_characters_are_in_it() -> None:
         report.checkpoint,
         report.versions,
     )
+
+
+@pytest.mark.parametrize(
+    ("told", "fault"),
+    [
+        ({"fact": "crashed"}, r"fact 'crashed' is not one of checkpoint, started, .*lost"),
+        ({"fact": "suceeded"}, "did you mean 'succeeded'"),
+        ({"fact": "claimed"}, "fact 'claimed' is not one of"),
+        ({"fact": "stop_requested"}, "fact 'stop_requested' is not one of"),
+        ({"fact": "failed", "failure_kind": "out_of_memry"}, "failure_kind 'out_of_memry' .* 'out_of_memory'"),
+        ({"fact": "failed", "checkpoint_at": {"seconds": 2**60}}, "checkpoint_at is no time"),
+    ],
+)
+def test_a_report_in_words_of_another_version_is_refused_with_the_ones_known_here(
+    told: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(BadInput, match=fault) as caught:
+        messages.read_report(wire.ReportRequest(run_id="01A", attempt=2, **told))
+
+    assert "report of attempt 2 of run '01A'" == caught.value.source
+
+
+def test_a_list_of_runs_in_states_that_there_are_not_is_refused() -> None:
+    with pytest.raises(BadInput) as caught:
+        messages.read_filter(wire.ListRunsRequest(states=[1, 0, 99], page_size=-1))  # type: ignore[list-item]
+
+    unspecified, unknown, page = caught.value.faults
+    assert unspecified.startswith("states: 0 is not one of 1 (queued), ")
+    assert unknown.startswith("states: 99 is not one of 1 (queued), ")
+    assert "page_size cannot be negative, but is -1" == page
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 1e12, math.inf, math.nan])
+def test_a_time_that_no_clock_can_count_is_refused(seconds: float) -> None:
+    (limit,) = faults_of(max_wall_s=seconds)
+    (hang,) = faults_of(hang_limit_s=seconds)
+    with pytest.raises(BadInput, match="max_wall_s must lie between 0 and"):
+        messages.changed_team(VISION, wire.Team(name="vision", max_wall_s=seconds))
+
+    assert limit.startswith("max_wall_s must lie between 0 and")
+    assert hang.startswith("hang_limit_s must lie between 0 and")
+
+
+def test_a_start_that_no_calendar_knows_is_refused() -> None:
+    (unreadable,) = faults_of(not_before=Timestamp(seconds=2**60))
+    (too_far,) = faults_of(not_before=Timestamp(seconds=253_402_300_799))
+
+    assert unreadable.startswith("not_before is no time: ")
+    assert "not_before must lie between the years 1970 and 9000, not in 9999" == too_far
 
 
 VISION = Team(

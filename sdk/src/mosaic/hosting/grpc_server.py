@@ -19,6 +19,9 @@ from mosaic.wire.status import CODE_KEY, status_of
 
 log = structlog.get_logger(__name__)
 
+#: gRPC drops an answer whose headers take more than 8 KiB.
+_SENTENCE_BYTES = 6000
+
 _Behaviour = Callable[[Any, Any], Any]
 
 
@@ -149,7 +152,7 @@ def _translated(behaviour: Callable[[Any, Any], Any], method: str) -> Callable[[
             _abort(context, error)
         except Exception as error:
             log.exception("call failed; the caller was told 'internal'", method=method)
-            context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
+            context.abort(grpc.StatusCode.INTERNAL, _told(f"{type(error).__name__}: {error}"))
 
     return call
 
@@ -162,11 +165,21 @@ def _translated_stream(behaviour: Callable[[Any, Any], Iterator[Any]], method: s
             _abort(context, error)
         except Exception as error:
             log.exception("stream failed; the caller was told 'internal'", method=method)
-            context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
+            context.abort(grpc.StatusCode.INTERNAL, _told(f"{type(error).__name__}: {error}"))
 
     return call
 
 
 def _abort(context: grpc.ServicerContext, error: MosaicError) -> None:
     context.set_trailing_metadata(((CODE_KEY, error.code),))
-    context.abort(status_of(error), str(error))
+    context.abort(status_of(error), _told(str(error)))
+
+
+def _told(sentence: str) -> str:
+    """Return as much of *sentence* as reaches the caller: it travels as a header, and one too long is dropped whole."""
+    room = _SENTENCE_BYTES
+    for index, letter in enumerate(sentence):
+        room -= 1 if " " <= letter <= "~" else 3 * len(letter.encode(errors="replace"))
+        if room < 0:
+            return f"{sentence[:index]} ..."
+    return sentence

@@ -24,7 +24,12 @@ def to_timestamp(moment: datetime | None) -> Timestamp | None:
 
 
 def from_timestamp(stamp: Timestamp) -> datetime | None:
-    """Return the aware UTC time of *stamp*; an unset stamp is None."""
+    """Return the aware UTC time of *stamp*; an unset stamp is None.
+
+    Raises:
+        ValueError: it names no time between the years 1 and 9999.
+
+    """
     if not stamp.seconds and not stamp.nanos:
         return None
     return stamp.ToDatetime(tzinfo=timezone.utc)

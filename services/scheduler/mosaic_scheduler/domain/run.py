@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, IntEnum
@@ -61,7 +62,7 @@ class Requirements:
     def faults(self) -> list[str]:
         """Return everything that is wrong with these numbers; nothing when they can be met."""
         checks = (
-            (self.cpus > 0, f"cpus must be more than 0, not {self.cpus:g}"),
+            (0 < self.cpus < math.inf, f"cpus must be more than 0, not {self.cpus:g}"),
             (self.memory_mb >= 0, f"memory_mb cannot be negative, but is {self.memory_mb}"),
             (self.gpus >= 0, f"gpus cannot be negative, but is {self.gpus}"),
             (0 <= self.gpu_fraction < 1, f"gpu_fraction must lie between 0 and 1, not {self.gpu_fraction:g}"),

@@ -11,7 +11,7 @@ import grpc
 from mosaic.errors import BadInput
 from mosaic.hosting.changes import Bell
 from mosaic.ids import AgentId, RunId, TeamName, is_id
-from mosaic.wire.convert import run_state_from_wire, to_timestamp
+from mosaic.wire.convert import to_timestamp
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1 import scheduler_pb2_grpc
 from mosaic_scheduler.domain.entries import RunEntry
@@ -19,7 +19,7 @@ from mosaic_scheduler.domain.snapshot import Team
 from mosaic_scheduler.entrypoints import messages
 from mosaic_scheduler.handlers import claims, commands, queries, submit
 from mosaic_scheduler.handlers.rounds import RoundSettings
-from mosaic_scheduler.ports import Clock, Fleet, RunFilter, RunStore, Secrets
+from mosaic_scheduler.ports import Clock, Fleet, RunStore, Secrets
 
 _PAGE = 100
 _LARGEST_PAGE = 1000
@@ -121,13 +121,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
 
     def ListRuns(self, request: wire.ListRunsRequest, context: Any) -> wire.ListRunsResponse:
         """Return runs, newest first."""
-        wanted = RunFilter(
-            states=frozenset(run_state_from_wire(state) for state in request.states),
-            team=request.team,
-            user=request.user,
-            worker=request.worker,
-            labels=dict(request.labels),
-        )
+        wanted = messages.read_filter(request)
         size = min(request.page_size or _PAGE, _LARGEST_PAGE)
         with self._store.read() as work:
             found = work.list_runs(wanted, limit=size + 1, before=request.page_token)

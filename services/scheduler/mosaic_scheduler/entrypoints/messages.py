@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from mosaic.errors import BadInput, did_you_mean
 from mosaic.ids import RunId, TeamName, UserName, WorkerName
-from mosaic.wire.convert import attempt_state_to_wire, from_timestamp, run_state_to_wire, to_timestamp
+from mosaic.lifecycle import FailureKind, RunState
+from mosaic.wire.convert import (
+    attempt_state_to_wire,
+    from_timestamp,
+    run_state_from_wire,
+    run_state_to_wire,
+    to_timestamp,
+)
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry, RunSpec, Wish
 from mosaic_scheduler.domain.run import PriorityClass, Requirements
 from mosaic_scheduler.domain.snapshot import Team
 from mosaic_scheduler.entrypoints.texts import keepable, unkeepable
-from mosaic_scheduler.handlers.claims import Claimed, Report
+from mosaic_scheduler.handlers.claims import REPORTABLE, Claimed, Report
 from mosaic_scheduler.handlers.rounds import RoundSettings
 from mosaic_scheduler.handlers.submit import DEFAULT_TEAM, Request
+from mosaic_scheduler.ports import RunFilter
 
 _DIRECTIVES = {
     Wish.CONTINUE: wire.DIRECTIVE_CONTINUE,
@@ -32,6 +44,10 @@ _DIRECTIVES = {
 _QUOTA = ("gpus", "cpus", "memory_mb")
 _LOANS = ("lending_limit_gpus", "borrowing_limit_gpus")
 _CAPS = ("max_running", "max_queued", "max_running_per_user", "max_queued_per_user", "max_gpus_per_user")
+
+#: Longer than any training, and short enough to be added to any time of day.
+_LONGEST_S = 10 * 365 * 86_400
+_YEARS = (1970, 9000)
 
 
 def directive(wish: Wish | None) -> int:
@@ -59,15 +75,15 @@ def read_request(message: wire.SubmitRequest) -> Request:
             name=spec.name,
             priority=priority,
             requirements=Requirements(needs.cpus, needs.memory_mb, needs.gpus, needs.gpu_fraction, needs.gpu_memory_mb),
-            max_wall=_span(spec.max_wall_s),
+            max_wall=_span(spec.max_wall_s, "max_wall_s", faults),
             max_retries=None if spec.max_retries < 0 else spec.max_retries,
-            hang_limit=_span(spec.hang_limit_s),
+            hang_limit=_span(spec.hang_limit_s, "hang_limit_s", faults),
             labels=dict(spec.labels),
             secrets=dict(spec.secrets),
             environment=dict(spec.environment),
         ),
         seeds=tuple(message.seeds),
-        not_before=from_timestamp(spec.not_before),
+        not_before=_moment(spec.not_before, "not_before", faults),
         idempotency_key=message.idempotency_key,
         unreadable=tuple(faults),
     )
@@ -76,9 +92,15 @@ def read_request(message: wire.SubmitRequest) -> Request:
 def _priority(name: str, faults: list[str]) -> PriorityClass:
     if name.upper() in PriorityClass.__members__:
         return PriorityClass.named(name)
-    known = [member.label for member in PriorityClass]
-    faults.append(f"priority {name!r} is not one of {', '.join(known)}{did_you_mean(name, known)}")
+    faults += _unless_known("priority", name, [member.label for member in PriorityClass])
     return PriorityClass.NORMAL
+
+
+def _unless_known(field: str, word: str, known: Iterable[str]) -> Iterator[str]:
+    """Yield the fault of a *word* that is none of the *known* ones."""
+    words = list(known)
+    if word not in words:
+        yield f"{field} {word[:100]!r} is not one of {', '.join(words)}{did_you_mean(word, words)}"
 
 
 def _config(text: str, faults: list[str]) -> dict[str, Any]:
@@ -98,8 +120,45 @@ def _config(text: str, faults: list[str]) -> dict[str, Any]:
     return config
 
 
-def _span(seconds: float) -> timedelta | None:
+def _span(seconds: float, field: str, faults: list[str]) -> timedelta | None:
+    if not 0 <= seconds <= _LONGEST_S:
+        faults.append(f"{field} must lie between 0 and {_LONGEST_S}, not {seconds:g}")
+        return None
     return timedelta(seconds=seconds) if seconds else None
+
+
+def _moment(stamp: Timestamp, field: str, faults: list[str]) -> datetime | None:
+    try:
+        moment = from_timestamp(stamp)
+    except ValueError as error:
+        faults.append(f"{field} is no time: {error}")
+        return None
+    if moment is not None and not _YEARS[0] <= moment.year <= _YEARS[1]:
+        faults.append(f"{field} must lie between the years {_YEARS[0]} and {_YEARS[1]}, not in {moment.year}")
+        return None
+    return moment
+
+
+def read_filter(message: wire.ListRunsRequest) -> RunFilter:
+    """Return which runs *message* asks for.
+
+    Raises:
+        BadInput: names every state that there is not, and a page of less than nothing.
+    """
+    known = {run_state_to_wire(state): state for state in RunState}
+    listing = ", ".join(f"{number} ({state.value})" for number, state in known.items())
+    faults = [f"states: {number} is not one of {listing}" for number in message.states if number not in known]
+    if message.page_size < 0:
+        faults.append(f"page_size cannot be negative, but is {message.page_size}")
+    if faults:
+        raise BadInput("list of runs", faults)
+    return RunFilter(
+        states=frozenset(run_state_from_wire(number) for number in message.states),
+        team=message.team,
+        user=message.user,
+        worker=message.worker,
+        labels=dict(message.labels),
+    )
 
 
 def run_message(run: RunEntry, attempt: AttemptEntry | None = None) -> wire.Run:
@@ -215,7 +274,17 @@ def launch_message(claimed: Claimed, times: RoundSettings) -> wire.Launch:
 
 
 def read_report(message: wire.ReportRequest) -> Report:
-    """Return the fact that *message* tells; a character that cannot be kept costs nobody the fact."""
+    """Return the fact that *message* tells; a character that cannot be kept costs nobody the fact.
+
+    Raises:
+        BadInput: lists every word that means nothing here, as those of a newer agent may.
+    """
+    faults = list(_unless_known("fact", message.fact, REPORTABLE))
+    if message.failure_kind:
+        faults += _unless_known("failure_kind", message.failure_kind, [kind.value for kind in FailureKind])
+    checkpoint_at = _moment(message.checkpoint_at, "checkpoint_at", faults)
+    if faults:
+        raise BadInput(f"report of attempt {message.attempt} of run {message.run_id[:100]!r}", faults)
     return Report(
         run_id=RunId(message.run_id),
         attempt=message.attempt,
@@ -226,7 +295,7 @@ def read_report(message: wire.ReportRequest) -> Report:
         exit_code=message.exit_code if message.HasField("exit_code") else None,
         last_seq=message.last_seq,
         checkpoint=keepable(message.checkpoint),
-        checkpoint_at=from_timestamp(message.checkpoint_at),
+        checkpoint_at=checkpoint_at,
         versions={keepable(name): keepable(version) for name, version in message.versions.items()},
     )
 
@@ -249,10 +318,12 @@ def changed_team(team: Team, terms: wire.Team) -> Team:
     Raises:
         BadInput: lists every term that makes no sense.
     """
-    faults = [f"{name} cannot be negative" for name in (*_CAPS, "max_wall_s") if getattr(terms, name) < 0]
-    faults += [f"quota.{name} cannot be negative" for name in _QUOTA if getattr(terms.quota, name) < 0]
-    if terms.HasField("weight") and not terms.weight > 0:
+    faults = list[str]()
+    faults += _bad_amounts({name: getattr(terms, name) for name in _CAPS})
+    faults += _bad_amounts({f"quota.{name}": getattr(terms.quota, name) for name in _QUOTA})
+    if terms.HasField("weight") and not 0 < terms.weight < math.inf:
         faults.append(f"weight must be more than 0, not {terms.weight:g}")
+    max_wall = _span(terms.max_wall_s, "max_wall_s", faults)
     if faults:
         raise BadInput(f"team {team.name}", faults)
     given: dict[str, Any] = {name: getattr(terms, name) or None for name in _CAPS if terms.HasField(name)}
@@ -260,9 +331,17 @@ def changed_team(team: Team, terms: wire.Team) -> Team:
     if terms.HasField("weight"):
         given["weight"] = terms.weight
     if terms.HasField("max_wall_s"):
-        given["max_wall"] = _span(terms.max_wall_s)
+        given["max_wall"] = max_wall
     quota = {name: getattr(terms.quota, name) or None for name in _QUOTA if terms.quota.HasField(name)}
     return replace(team, quota=replace(team.quota, **quota), **given)
+
+
+def _bad_amounts(amounts: Mapping[str, float]) -> Iterator[str]:
+    for name, amount in amounts.items():
+        if amount < 0:
+            yield f"{name} cannot be negative"
+        elif not math.isfinite(amount):
+            yield f"{name} is {amount}, which is no amount"
 
 
 def _limit(gpus: float | None) -> int:

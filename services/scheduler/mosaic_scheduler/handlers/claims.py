@@ -21,6 +21,18 @@ from mosaic_scheduler.ports import Clock, Fleet, RunStore, RunTransaction, Secre
 #: A fact that is no transition: a checkpoint worth continuing from exists.
 CHECKPOINT = "checkpoint"
 
+_PROGRESS = (AttemptFact.STARTED, AttemptFact.PAUSED, AttemptFact.RESUMED)
+_ENDINGS = (
+    AttemptFact.SUCCEEDED,
+    AttemptFact.FAILED,
+    AttemptFact.CANCELLED,
+    AttemptFact.PREEMPTED,
+    AttemptFact.LOST,
+)
+
+#: What an agent may tell of its attempt.
+REPORTABLE = (CHECKPOINT, *(fact.value for fact in (*_PROGRESS, *_ENDINGS)))
+
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
@@ -48,7 +60,7 @@ class Report:
     run_id: RunId
     attempt: int
     control_token: str = field(repr=False)
-    #: A value of `AttemptFact`, or ``checkpoint``.
+    #: One of `REPORTABLE`.
     fact: str
     failure_kind: str = ""
     reason: str = ""
@@ -183,7 +195,7 @@ def _apply(
 ) -> None:
     name, actor = AttemptFact(fact.fact), f"agent:{attempt.agent_id}"
     attempt = with_report(attempt, exit_code=fact.exit_code, last_seq=fact.last_seq, versions=dict(fact.versions))
-    if name in (AttemptFact.STARTED, AttemptFact.PAUSED, AttemptFact.RESUMED):
+    if name in _PROGRESS:
         _progress(work, run, attempt, name, now=now, actor=actor)
         return
     kind = FailureKind(fact.failure_kind) if fact.failure_kind else None

@@ -24,6 +24,9 @@ _ENDED_BY_WISH = {
     Wish.EXPIRE: AttemptFact.FAILED,
 }
 
+#: What kind of failure an ending is that was told without one.
+_UNSAID = {AttemptFact.FAILED: FailureKind.CRASH, AttemptFact.LOST: FailureKind.LOST_AGENT}
+
 
 def end_attempt(
     work: RunTransaction,
@@ -43,6 +46,7 @@ def end_attempt(
         kind = FailureKind.TIME_LIMIT if attempt.wish is Wish.EXPIRE else kind
     if fact is AttemptFact.PREEMPTED:
         kind = FailureKind.PREEMPTED
+    kind = kind or _UNSAID.get(fact)
     ended = move_attempt(
         attempt,
         fact,
@@ -55,7 +59,8 @@ def end_attempt(
         return _finish(work, run, RunFact.SUCCEEDED, at=at, actor=actor, code="", reason=reason)
     if ended.state is AttemptState.CANCELLED:
         return _finish(work, run, RunFact.CANCELLED, at=at, actor=actor, code="cancelled", reason=reason)
-    return _retry_or_fail(work, run, kind or FailureKind.CRASH, at=at, actor=actor, reason=reason, settings=settings)
+    assert kind is not None, f"{fact.value} is no ending"
+    return _retry_or_fail(work, run, kind, at=at, actor=actor, reason=reason, settings=settings)
 
 
 def cancel_waiting(work: RunTransaction, run: RunEntry, *, at: datetime, actor: str, reason: str) -> RunEntry:
