@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import redis
+from structlog.testing import capture_logs
 
 from mosaic_telemetry.adapters.live_feed import InProcessFeed, RedisFeed
 from mosaic_telemetry.ports import LiveFeed
+from tests.fakes.agent import eventually
 
 
 @pytest.fixture(params=["in process", "redis"])
@@ -90,3 +93,22 @@ def test_without_redis_followers_of_the_same_process_still_hear() -> None:
             assert ear.wait(1)
     finally:
         feed.close()
+
+
+def test_what_somebody_else_writes_to_the_channel_does_not_end_the_hearing(redis_url: str) -> None:
+    here, elsewhere = RedisFeed(redis_url), RedisFeed(redis_url)
+    stranger = redis.Redis.from_url(redis_url)
+    try:
+        with capture_logs() as logs:
+            eventually(lambda: stranger.publish("mosaic:live", b"\xff") == 2 and logs)
+        with here.subscribe("run-1") as ear:
+
+            def hears() -> bool:
+                elsewhere.publish({"run-1"})
+                return ear.wait(0.05)
+
+            eventually(hears)
+    finally:
+        stranger.close()
+        here.close()
+        elsewhere.close()

@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Empty, Queue
+from typing import Any
 from uuid import uuid4
 
 import pika
 import pytest
+from celery.worker import WorkController
 from kombu.exceptions import OperationalError
 from pika.exceptions import ChannelClosedByBroker
 
@@ -194,3 +196,24 @@ def _rings_through(porch: Porch) -> bool:
     except (OperationalError, OSError, Empty):
         return False
     return True
+
+
+def test_a_worker_that_breaks_is_replaced_by_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = iter([ValueError("out of all bounds")])
+    stop = WorkController.stop
+
+    def break_once(worker: WorkController, *arguments: Any, **more: Any) -> Any:
+        for fault in ends:
+            raise fault
+        return stop(worker, *arguments, **more)
+
+    monkeypatch.setattr(WorkController, "stop", break_once)
+    with listening(IN_PROCESS_URL) as porch:
+        broken = porch.doorbell._worker
+        assert broken is not None
+        broken.end()
+        eventually(lambda: porch.doorbell._worker not in (None, broken) and porch.doorbell.fault is None)
+
+        porch.ring("run-1")
+
+        assert ("run-1", 1) == porch.next()

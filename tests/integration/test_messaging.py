@@ -14,6 +14,7 @@ from mosaic.errors import BrokerUnavailable, DatabaseUnavailable
 from mosaic.messaging.consumer import DONE, Delivery, Handler, Settlement, Verdict, consume
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, event_queue, event_topology
+from tests.fakes.agent import eventually
 from tests.servers.fresh import fresh_vhost
 from tests.servers.handle import Server
 
@@ -194,6 +195,25 @@ def test_a_message_that_breaks_its_handler_does_not_take_others_with_it(rabbitmq
     assert stored == [b"before", b"after"]
     assert body == b"poison"
     assert "failed 5 times, last with ZeroDivisionError: boom" in str(headers["reason"])
+
+
+def test_a_handler_that_answers_for_too_few_gets_them_again(rabbitmq_url: str) -> None:
+    """Whatever ends the thread of a handler, its messages are not kept by a consumer that looks well."""
+    faults: list[str | None] = []
+    given: list[bytes] = []
+
+    def handler(deliveries: Sequence[Delivery]) -> Sequence[Settlement]:
+        given.extend(delivery.body for delivery in deliveries)
+        return [] if len(given) == 1 else [DONE] * len(deliveries)
+
+    with publishing(rabbitmq_url) as publisher:
+        publisher.publish([a_message(b"one")])
+        with consuming(rabbitmq_url, handler, listener=faults.append):
+            eventually(lambda: len(given) == 2)
+            eventually(lambda: len(faults) == 3)
+
+    assert [b"one", b"one"] == given
+    assert (None, True, None) == (faults[0], str(faults[1]).startswith("ValueError: "), faults[2])
 
 
 def test_what_is_unsettled_at_stop_goes_back_to_the_queue(rabbitmq_url: str) -> None:

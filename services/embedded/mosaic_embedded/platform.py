@@ -212,13 +212,15 @@ class Platform:
     def _watch_for_workers(self) -> None:
         seen = _installed(self.home)
         while not self._stopping.wait(_LOOK_FOR_WORKERS_S):
-            if _installed(self.home) == seen:
-                continue
-            seen = _installed(self.home)
             try:
-                self.add_new_agents()
+                installed = _installed(self.home)
+                if installed != seen:
+                    seen = installed
+                    self.add_new_agents()
             except MosaicError as error:
                 log.warning("a newly installed worker cannot be used yet", reason=str(error))
+            except Exception:
+                log.exception("a newly installed worker cannot be used yet")
 
     @property
     def machine(self) -> Machine:

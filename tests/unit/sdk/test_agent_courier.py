@@ -88,6 +88,20 @@ def test_a_report_that_can_never_be_accepted_is_given_up_aloud_and_holds_up_noth
     assert "solar_flare" in told["reason"]
 
 
+def test_a_report_whose_settling_cannot_be_noted_holds_up_nothing() -> None:
+    def note(report: Report) -> None:
+        raise OSError("no space left on device")
+
+    desk = Desk()
+    courier = Courier(cast("Scheduler", desk), note)
+    courier.send(a_report("started"))
+    courier.send(a_report("succeeded"))
+
+    assert courier.wait_until_empty(5)
+    courier.stop()
+    assert ["started", "succeeded"] == [report.fact for report in desk.heard]
+
+
 def test_of_checkpoints_that_wait_only_the_newest_goes_out(settled: list[str]) -> None:
     desk = Desk(ServiceUnavailable("the scheduler", "nowhere"))
 

@@ -5,14 +5,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select, update
+from structlog.testing import capture_logs
 
 from mosaic.events.frame import EncodedFrame
 from mosaic.hosting.health import check
 from mosaic.messaging.consumer import Delivery, Verdict
+from mosaic_telemetry.adapters.tables import seals
 from mosaic_telemetry.entrypoints.service import TelemetryService, build
 from mosaic_telemetry.handlers.lines import Lines, follow_lines
 from mosaic_telemetry.ports import Position
 from mosaic_telemetry.settings import Settings
+from tests.fakes.agent import eventually
 from tests.fakes.telemetry import RUN, a_seal, encoded, metrics, packed
 
 
@@ -57,6 +61,32 @@ def test_a_run_whose_manifest_cannot_be_written_does_not_stop_the_others(
     wait_until_sealed(service, "b-run")
 
     assert manifest(tmp_path, "b-run")["run_id"] == "b-run"
+
+
+def test_a_fault_that_nobody_foresaw_does_not_end_the_writing_of_manifests(tmp_path: Path) -> None:
+    chosen = Settings(database_url=f"sqlite:///{tmp_path}/e.db", manifest_root=str(tmp_path / "manifests"))
+    service = build(chosen)
+    service.ingest.send([encoded(metrics(5))])
+    service.seal(a_seal(4))
+    readable = set_seal(service, "of another world")
+    with capture_logs() as logs:
+        service.start()
+        eventually(lambda: logs)
+
+    set_seal(service, readable)
+    wait_until_sealed(service)
+    service.stop()
+
+    assert ("manifests wait", "error") == (logs[0]["event"], logs[0]["log_level"])
+    assert manifest(tmp_path)["is_complete"] is True
+
+
+def set_seal(service: TelemetryService, text: str) -> str:
+    """Put *text* in the place of the seal and return what was there."""
+    with service.parts.engine.begin() as connection:
+        before = connection.execute(select(seals.c.seal)).scalar_one()
+        connection.execute(update(seals).values(seal=text))
+    return str(before)
 
 
 def test_a_frame_from_this_process_that_nobody_can_read_is_not_kept_for_ever(

@@ -149,9 +149,9 @@ class CeleryDoorbell:
         """Listen from now on; waits a while for the broker, then goes on trying in the background."""
         for noisy in ("celery.worker.strategy", "celery.app.trace"):
             logging.getLogger(noisy).setLevel(logging.WARNING)
-        self._worker = self._new_worker()
+        self._worker = worker = self._new_worker()
         self._thread.start()
-        if not self._worker.ready.wait(ready_timeout_s):
+        if not worker.ready.wait(ready_timeout_s):
             log.warning("broker not reached yet, trying on", queues=sorted(self._rings))
 
     def stop(self) -> None:
@@ -159,19 +159,32 @@ class CeleryDoorbell:
         self._stopping.set()
         deadline = time.monotonic() + _STOP_PATIENCE_S
         # A loop that was just going to sleep does not see that it should end: tell it until it has.
-        while self._worker is not None and self._thread.is_alive() and time.monotonic() < deadline:
-            self._worker.end()
+        while self._thread.is_alive() and time.monotonic() < deadline:
+            worker = self._worker
+            if worker is not None:
+                worker.end()
             self._thread.join(timeout=0.05)
 
     def _run(self) -> None:
-        while self._worker is not None and not self._stopping.is_set():
+        while not self._stopping.is_set():
+            try:
+                self._listen()
+            except Exception:
+                log.exception("doorbell broke, starting it again")
+                self._stopping.wait(_RESTART_PAUSE_S)
+
+    def _listen(self) -> None:
+        """Pass rings on until the worker ends; the next one is a new one."""
+        worker = self._worker = self._worker or self._new_worker()
+        try:
             # Celery looks its tasks up in the application of the thread.
-            self._worker.app.set_current()
-            self._worker.start()
-            self._worker.stop()
-            if not self._stopping.wait(_RESTART_PAUSE_S if self._worker.exitcode else 0):
-                log.error("doorbell ended by itself, starting it again", exit_code=self._worker.exitcode)
-                self._worker = self._new_worker()
+            worker.app.set_current()
+            worker.start()
+            worker.stop()
+        finally:
+            self._worker = None
+        if not self._stopping.wait(_RESTART_PAUSE_S if worker.exitcode else 0):
+            log.error("doorbell ended by itself, starting it again", exit_code=worker.exitcode)
 
     def _new_worker(self) -> _Worker:
         app = build_app(self._broker_url, self._rings)

@@ -123,4 +123,8 @@ class Courier:
             bag = self._bags[key]
             if bag and bag[0] is report:
                 bag.popleft()
-        self._on_settled(report)
+        try:
+            self._on_settled(report)
+        except Exception:
+            # A disk that is full, say. The report may be sent once more after the next start, which is harmless.
+            log.exception("report settled, but not noted", run_id=report.run_id, attempt=report.attempt)

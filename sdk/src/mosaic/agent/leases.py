@@ -72,14 +72,12 @@ class LeaseKeeper:
 
     def _renew_all(self, held: Sequence[Held]) -> float:
         try:
-            wishes = self._renew(held)
+            self._nursery.obey(self._renew(held))
         except MosaicError as error:
             log.warning("leases not renewed, attempts go on", attempts=len(held), reason=str(error))
             return min(_SHORTEST_PAUSE_S, self._interval_s())
         except Exception:
             log.exception("leases not renewed, attempts go on", attempts=len(held))
-            return self._interval_s()
-        self._nursery.obey(wishes)
         return self._interval_s()
 
     def _interval_s(self) -> float:

@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -116,8 +117,10 @@ class _Session:
         self._ending = threading.Event()
         self._desk = _Desk(handler, source.max_deliveries)
         self._lanes = [
-            threading.Thread(target=self._work, name=f"{source.name} lane {lane}", daemon=True) for lane in range(lanes)
+            threading.Thread(target=self._run_lane, name=f"{source.name} lane {lane}", daemon=True)
+            for lane in range(lanes)
         ]
+        self._lane_fault: Exception | None = None
         self._connection: pika.BlockingConnection | None = None
 
     def open(self, parameters: pika.URLParameters, stop: threading.Event, patience_s: float) -> None:
@@ -139,17 +142,17 @@ class _Session:
         assert self._connection is not None
         while not stop.is_set():
             self._connection.process_data_events(time_limit=_LOOK_UP_S)
+            if self._lane_fault is not None:
+                raise self._lane_fault
         self._finish_work()
         self._connection.process_data_events(time_limit=0)
 
     def close(self) -> None:
         self._finish_work()
         if self._connection is not None and self._connection.is_open:
-            # A connection that breaks while it is closed has left its messages to the broker: as wanted.
-            try:
+            # However a connection breaks while it is closed, it has left its messages to the broker: as wanted.
+            with suppress(Exception):
                 self._connection.close()
-            except (AMQPError, OSError):
-                return
 
     def _received(self, _channel: BlockingChannel, method: Any, properties: Any, body: bytes) -> None:
         headers = properties.headers or {}
@@ -162,6 +165,13 @@ class _Session:
         for lane in self._lanes:
             if lane.is_alive():
                 lane.join()
+
+    def _run_lane(self) -> None:
+        try:
+            self._work()
+        except Exception as error:
+            # What this lane held would never be settled: the broker gets all of it back with the connection.
+            self._lane_fault = error
 
     def _work(self) -> None:
         waiting: list[Delivery] = []

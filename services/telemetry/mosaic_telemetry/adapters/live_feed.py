@@ -109,6 +109,10 @@ class RedisFeed:
                 self._listen_once()
             except redis.RedisError:
                 self._ending.wait(_RECONNECT_S)
+            except Exception:
+                # Anybody may write to the channel, and what was sent there must not end the hearing of what follows.
+                log.exception("news of other replicas come later; listening anew")
+                self._ending.wait(_RECONNECT_S)
 
     def _listen_once(self) -> None:
         client = redis.Redis.from_url(self._url, socket_connect_timeout=2)

@@ -62,6 +62,10 @@ class Scribe:
         except Unavailable as error:
             log.warning("manifests wait", reason=str(error))
             return _RETRY_S
+        except Exception:
+            # Nobody else writes manifests here: whatever this was, the next look may go well.
+            log.exception("manifests wait")
+            return _RETRY_S
         dues = [(due_at - parts.clock()).total_seconds() for due_at in waits if due_at is not None]
         return max(0.0, min(dues, default=_LOOK_ANYWAY_S))
 
