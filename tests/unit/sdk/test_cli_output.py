@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
+from mosaic.cli import fleet, reading
 from mosaic.cli.envs import Worker
 from mosaic.cli.plot import Line, plot
 from mosaic.cli.render import document, run_table, shown
 from mosaic.cli.settings import settings_table, takes
-from mosaic.client import Resources, Run, Summary, Team, TeamTerms
+from mosaic.client import Agent, Fleet, Node, Resources, Run, Summary, Team, TeamTerms
 from mosaic.client.reading import team, team_request
+from mosaic.errors import NotFound
 from mosaic.lifecycle import RunState
 from mosaic.worker.environments import catalog
 
@@ -175,3 +180,91 @@ def test_only_the_terms_that_are_given_are_sent() -> None:
     assert not sent.HasField("max_running")
     assert not sent.quota.HasField("cpus")
     assert Team("vision", 2.0, 4, 0.0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0) == team(sent)
+
+
+def an_agent(agent_id: str, node_id: str, **changes: Any) -> Agent:
+    agent = Agent(agent_id, node_id, "reference", "0.1.0", 8, "queue", False, True, None, "MOSAIC/1.0")
+    return replace(agent, **changes)
+
+
+def test_the_fleet_fits_a_narrow_terminal_and_no_id_is_folded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pod = "agent-reference-7c9f8-x2x4q"
+    nodes = [Node(node_id, "host", 16, 65_536, (), False, True) for node_id in ("n1", pod)]
+    agents = [
+        an_agent("n1-cleanrl", "n1", worker="cleanrl", worker_version="1.10.0", draining=True),
+        an_agent(f"{pod}-reference", pod, slots=1),
+        an_agent(f"{'very-' * 20}long", "n1", alive=False),
+    ]
+    monkeypatch.setattr(fleet, "connect", lambda: nullcontext(Known(Fleet(tuple(nodes), tuple(agents), (), 1))))
+    monkeypatch.setenv("COLUMNS", "80")
+
+    fleet.fleet()
+
+    lines = capsys.readouterr().out.splitlines()
+    assert f"{pod}  16 CPUs, 64.0 GiB, 0 GPUs" == lines[0]
+    assert f"  ready       1 slot   reference 0.1.0  {pod}-reference" == lines[1]
+    assert "n1  16 CPUs, 64.0 GiB, 0 GPUs" == lines[2]
+    assert "  draining    8 slots  cleanrl 1.10.0   n1-cleanrl" == lines[3]
+    assert "  silent      8 slots  reference 0.1.0  " + agents[2].agent_id == lines[4]
+    assert max(map(len, lines[:4])) <= 80
+
+
+@dataclass
+class Known:
+    """A platform that knows its fleet, and nothing else."""
+
+    machines: Fleet
+
+    def fleet(self) -> Fleet:
+        return self.machines
+
+
+class Slow:
+    """A platform with one run whose curve comes at the third look, if it comes; the run ends at the fourth."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._looks = 0
+
+    def run(self, run_id: str) -> Any:
+        self._looks += 1
+        state = RunState.RUNNING if self._looks < 5 else RunState.SUCCEEDED
+        return SimpleNamespace(run=replace(a_listed_run(1), run_id=run_id, state=state))
+
+    def series(self, run_id: str) -> list[Any]:
+        return [SimpleNamespace(name=self._name)] if self._looks > 3 else []
+
+    def curve(self, run_id: str, name: str, *, resolution: int) -> Any:
+        return SimpleNamespace(steps=[1.0], means=[2.0], unit="env_steps")
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "connect", lambda: nullcontext(Slow("loss")))
+    monkeypatch.setattr(reading, "_REFRESH_S", 0.0)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.mark.usefixtures("slow")
+def test_who_watches_a_curve_waits_until_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    reading.metrics(["01A"], name=["loss"], watch=True, as_json=True)
+
+    told, aside = capsys.readouterr()
+    points = [len(json.loads(line)["01A"]["loss"][0]) for line in told.splitlines()]
+    assert [0, 0, 1, 1] == points
+    assert "run 01A has no curve 'loss' yet; waiting for it" == aside.strip()
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_picture_is_drawn_again_when_its_curve_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    reading.metrics(["01A"], name=["loss"], watch=True)
+
+    assert "loss" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_curve_that_never_came_is_an_error_when_the_run_has_ended() -> None:
+    with pytest.raises(NotFound, match="run 01A has no curve 'los', did you mean 'loss'"):
+        reading.metrics(["01A"], name=["los"], watch=True)

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from mosaic.cli import render
 from mosaic.cli.options import AsJson, connect, read_span
 from mosaic.cli.render import shown
-from mosaic.client import Agent, Node, Team, TeamTerms
+from mosaic.client import Agent, Fleet, Node, Team, TeamTerms
 from mosaic.errors import NotFound, did_you_mean
 
 
@@ -22,27 +21,27 @@ def fleet(as_json: AsJson = False) -> None:
     if as_json:
         render.document(found)
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("node", "cpus", "memory", "GPUs", "agent", "worker", "slots", "state"):
-        table.add_column(title, overflow="fold")
-    nodes = {node.node_id: node for node in found.nodes}
-    for agent in sorted(found.agents, key=lambda agent: (agent.node_id, agent.agent_id)):
-        node = nodes[agent.node_id]
-        worker = f"{agent.worker} {agent.worker_version}".strip()
-        table.add_row(
-            shown(agent.node_id),
-            str(node.cpus),
-            f"{node.memory_mb / 1024:.1f} GiB",
-            str(len(node.gpus)),
-            shown(agent.agent_id),
-            shown(worker),
-            str(agent.slots),
-            _standing(node, agent),
-        )
-    if found.agents:
-        render.out.print(table)
-    else:
+    if not found.agents:
         render.out.print("no agent has announced itself; `mosaic up` starts one for each installed worker")
+        return
+    # Ids come last in their lines and are never folded: they are long, and typed again.
+    for line in _fleet_lines(found):
+        render.out.print(line, soft_wrap=True)
+
+
+def _fleet_lines(found: Fleet) -> Iterator[str]:
+    """Yield each node, and under it its agents in columns."""
+    workers = {agent.agent_id: f"{agent.worker} {agent.worker_version}".strip() for agent in found.agents}
+    widest = max(map(len, workers.values()))
+    for node in sorted(found.nodes, key=lambda node: node.node_id):
+        agents = sorted((one for one in found.agents if one.node_id == node.node_id), key=lambda one: one.agent_id)
+        if agents:
+            has = f"{node.cpus} CPUs, {node.memory_mb / 1024:.1f} GiB, {len(node.gpus)} GPUs"
+            yield f"[bold]{shown(node.node_id)}[/]  {has}"
+        for agent in agents:
+            worker = shown(workers[agent.agent_id].ljust(widest))
+            slots = f"{agent.slots:3} {'slot ' if agent.slots == 1 else 'slots'}"
+            yield f"  {_standing(node, agent)}  {slots}  {worker}  {shown(agent.agent_id)}"
 
 
 def drain(
@@ -136,5 +135,5 @@ def _terms(team: Team) -> Iterator[str]:
 
 def _standing(node: Node, agent: Agent) -> str:
     if not agent.alive:
-        return "[red]silent[/]"
-    return "[yellow]draining[/]" if agent.draining or node.draining else "[green]ready[/]"
+        return "[red]silent  [/]"
+    return "[yellow]draining[/]" if agent.draining or node.draining else "[green]ready   [/]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ from rich.text import Text
 from mosaic.cli import render
 from mosaic.cli.options import AsJson, AttemptOption, RunArgument, connect
 from mosaic.cli.plot import Line, plot
-from mosaic.client import Mosaic, write_jsonl, write_parquet
+from mosaic.client import Mosaic, Run, write_jsonl, write_parquet
 from mosaic.errors import BadInput, NotFound, did_you_mean
 from mosaic.worker.plain import to_json
 
@@ -66,30 +66,46 @@ def metrics(
         if listing:
             _list_series(platform, run_ids, as_json)
             return
+        if watch:
+            _tell_awaited(platform, details.values(), name or [])
         if as_json and watch:
-            for _ in _looks(platform, run_ids):
-                print(to_json(_curves(platform, run_ids, name)), flush=True)
+            for may_come in _looks(platform, run_ids):
+                print(to_json(_curves(platform, run_ids, name, may_come=may_come)), flush=True)
         elif as_json:
             render.document(_curves(platform, run_ids, name))
         elif watch:
             with Live(console=render.out, auto_refresh=False) as live:
-                for _ in _looks(platform, run_ids):
-                    live.update(Text.from_markup(picture(platform, run_ids, name)), refresh=True)
+                for may_come in _looks(platform, run_ids):
+                    drawn = picture(platform, run_ids, name, may_come=may_come)
+                    live.update(Text.from_markup(drawn), refresh=True)
         else:
             render.out.print(picture(platform, run_ids, name))
 
 
-def _curves(platform: Mosaic, run_ids: list[str], names: list[str] | None) -> dict[str, dict[str, _Curve]]:
+def _curves(
+    platform: Mosaic, run_ids: list[str], names: list[str] | None, *, may_come: bool = False
+) -> dict[str, dict[str, _Curve]]:
     chosen = names or [_favourite(platform, run_ids)]
-    return {run_id: {name: _line(platform, run_id, name) for name in chosen} for run_id in run_ids}
+    return {run_id: {name: _line(platform, run_id, name, may_come=may_come) for name in chosen} for run_id in run_ids}
 
 
-def _looks(platform: Mosaic, run_ids: list[str]) -> Iterator[None]:
-    """Yield whenever it is time to look again, for the last time after all runs have ended."""
+def _tell_awaited(platform: Mosaic, runs: Iterable[Run], names: Sequence[str]) -> None:
+    """Say which of the named curves are waited for: a name that is misspelt would be until the run ends."""
+    for run in runs:
+        known = {info.name for info in platform.series(run.run_id)} | {_EPISODES}
+        for name in names:
+            if name not in known and not run.has_ended:
+                hint = did_you_mean(name, known)
+                waited = f"run {run.run_id} has no curve {name!r} yet{hint}; waiting for it"
+                render.aside.print(render.shown(waited), style="yellow")
+
+
+def _looks(platform: Mosaic, run_ids: list[str]) -> Iterator[bool]:
+    """Yield whenever it is time to look again, for the last time after all runs have ended; tell whether more comes."""
     has_ended = False
     while not has_ended:
         has_ended = all(platform.run(run_id).run.has_ended for run_id in run_ids)
-        yield
+        yield not has_ended
         if not has_ended:
             time.sleep(_REFRESH_S)
 
@@ -162,22 +178,27 @@ def export(
         render.document(files)
 
 
-def picture(platform: Mosaic, run_ids: list[str], names: list[str] | None) -> str:
-    """Return the named curves of the runs, or their favourite one, drawn as rich markup."""
+def picture(platform: Mosaic, run_ids: list[str], names: list[str] | None, *, may_come: bool = False) -> str:
+    """Return the named curves of the runs, or their favourite one, drawn as rich markup.
+
+    Raises:
+        NotFound: a run has no such curve; one that *may_come* is drawn without points meanwhile.
+
+    """
     chosen = names or [_favourite(platform, run_ids)]
-    return "\n\n".join(_plot_one(platform, run_ids, name) for name in chosen)
+    return "\n\n".join(_plot_one(platform, run_ids, name, may_come=may_come) for name in chosen)
 
 
-def _plot_one(platform: Mosaic, run_ids: list[str], name: str) -> str:
+def _plot_one(platform: Mosaic, run_ids: list[str], name: str, *, may_come: bool) -> str:
     lines, unit = [], ""
     for run_id in run_ids:
-        xs, ys, unit = _line(platform, run_id, name)
+        xs, ys, unit = _line(platform, run_id, name, may_come=may_come)
         lines.append(Line(render.short_id(run_id) if len(run_ids) > 1 else name, xs, ys))
     width = max(40, min(100, render.out.width - 16))
     return plot(lines, width=width, title=name, unit=unit.replace("_", " "))
 
 
-def _line(platform: Mosaic, run_id: str, name: str) -> _Curve:
+def _line(platform: Mosaic, run_id: str, name: str, *, may_come: bool = False) -> _Curve:
     known = {info.name for info in platform.series(run_id)}
     if name in known:
         curve = platform.curve(run_id, name, resolution=400)
@@ -190,6 +211,8 @@ def _line(platform: Mosaic, run_id: str, name: str) -> _Curve:
         xs = [episode.step if has_steps else float(episode.index) for episode in episodes]
         ys = [episode.episode_return for episode in episodes]
         return xs, _smoothed(ys), "env_steps" if has_steps else "episodes"
+    if may_come:
+        return [], [], ""
     hint = did_you_mean(name, known | {_EPISODES})
     raise NotFound(f"run {run_id} has no curve {name!r}{hint} (`mosaic metrics {run_id} --list`)")
 
