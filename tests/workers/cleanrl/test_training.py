@@ -57,7 +57,7 @@ def test_ppo_trains_on_every_family_of_small_environments(cleanrl: InstalledWork
     assert run.values("loss/policy")
 
 
-@pytest.mark.parametrize("algo", ["ppo_atari", "dqn_atari"])
+@pytest.mark.parametrize("algo", ["ppo_atari", "dqn_atari", "c51_atari"])
 def test_atari_is_played_through_either_interface(cleanrl: InstalledWorker, algo: str) -> None:
     parameters = {"num_steps": 16} if algo == "ppo_atari" else {"learning_starts": 40, "buffer_size": 200}
     config = {"algo": algo, "env_id": "BreakoutNoFrameskip-v4", "total_steps": 130, "algo_params": parameters}

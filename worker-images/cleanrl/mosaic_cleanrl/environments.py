@@ -220,6 +220,8 @@ def to_gymnasium(space: Any) -> gymnasium.Space[Any]:
         return space
     if hasattr(space, "low"):
         return gymnasium.spaces.Box(space.low, space.high, space.shape, space.dtype)
+    if hasattr(space, "spaces"):
+        return gymnasium.spaces.Tuple(to_gymnasium(part) for part in space.spaces)
     return gymnasium.spaces.Discrete(int(space.n))
 
 

@@ -70,8 +70,8 @@ def _prepare(training: Training, tensorboard_dir: Path) -> None:
     """Make ready what the script will import."""
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     hook_writer(training, tensorboard_dir)
-    if training.script.api == "gym" and "stable_baselines3" in training.script.imports:
-        _let_buffers_take_old_spaces()
+    if "stable_baselines3" in training.script.imports:
+        _let_buffers_take_what_scripts_say()
 
 
 def _globals(script: Script, main_loop: MainLoop) -> dict[str, Any]:
@@ -86,12 +86,15 @@ def _globals(script: Script, main_loop: MainLoop) -> dict[str, Any]:
     return {"range": range_of_script}
 
 
-def _let_buffers_take_old_spaces() -> None:
-    """Let the replay buffer, written for gymnasium, take gym's spaces from scripts that still use gym."""
+def _let_buffers_take_what_scripts_say() -> None:
+    """Let the replay buffer take what scripts say that are older than it: gym's spaces, and options it now refuses."""
     from stable_baselines3.common import buffers
 
     class ReplayBuffer(buffers.ReplayBuffer):  # type: ignore[misc]
         def __init__(self, size: int, observation_space: Any, action_space: Any, *rest: Any, **options: Any) -> None:
+            if options.get("optimize_memory_usage"):
+                # The two were never right together; the script of DQN gives up the same one.
+                options["handle_timeout_termination"] = False
             super().__init__(size, to_gymnasium(observation_space), to_gymnasium(action_space), *rest, **options)
 
     buffers.ReplayBuffer = ReplayBuffer
