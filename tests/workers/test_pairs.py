@@ -43,3 +43,23 @@ def test_what_cannot_train_is_refused_with_the_reason(
         assert reason in (pair_fault(schema, {"algo": "dqn", "env_id": env_id}) or "")
     assert pair_fault(schema, {"algo": "dqn", "env_id": "CartPole-v1"}) is None
     assert "did you mean 'dqn'?" in " ".join(validate_config(schema, {"run_id": "r", "algo": "dqnn"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "algo", "env_id", "reason"),
+    [
+        ("cleanrl", "ppo", "ALE/Pong-v5", "ppo reads vector observations, ALE/Pong-v5 shows image ones; it can be"),
+        (
+            "cleanrl",
+            "ppo_atari",
+            "CartPole-v1",
+            "ppo_atari is made for atari, CartPole-v1 is of family classic_control",
+        ),
+        ("cleanrl", "sac", "CarRacing-v2", "CarRacing-v2 shows image ones; no algorithm of this worker can"),
+        ("rllib", "dqn", "simple_v3", "simple_v3 is of family mpe; it can be trained by ppo"),
+    ],
+)
+def test_an_algorithm_that_cannot_read_what_is_seen_is_refused(
+    installed_worker: Callable[[str], InstalledWorker], name: str, algo: str, env_id: str, reason: str
+) -> None:
+    assert reason in (pair_fault(installed_worker(name).schema(), {"algo": algo, "env_id": env_id}) or "")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mosaic.worker.environments import missing_from
-from mosaic.worker.suitability import pair_fault
+from mosaic.worker.environments import find, missing_from
+from mosaic.worker.suitability import pair_fault, why_nobody
 from mosaic.worker.validation import validate_config
 
 
@@ -142,3 +142,43 @@ def test_an_environment_that_a_worker_cannot_make_is_refused_with_its_own_reason
     schema = {**CLEANRL, "x-missing-environments": {"chess_v6": "chess_v6 is played in turns"}}
 
     assert "chess_v6 is played in turns" == pair_fault(schema, {"algo": "ppo", "env_id": env_id})
+
+
+ATARI: dict[str, Any] = {"action_spaces": ["discrete"], "env_families": ["atari"]}
+SEEING = _schema({"ppo": DISCRETE | {"observation_spaces": ["vector"]}, "ppo_atari": ATARI, "sac": CONTINUOUS})
+
+
+@pytest.mark.parametrize(
+    ("algo", "env_id", "fault"),
+    [
+        ("ppo", "CartPole-v1", None),
+        ("ppo", "FrozenLake-v1", None),
+        ("ppo", "MiniGrid-Empty-5x5-v0", None),
+        ("ppo_atari", "ALE/Pong-v5", None),
+        (
+            "ppo",
+            "ALE/Pong-v5",
+            "ppo reads vector observations, ALE/Pong-v5 shows image ones; it can be trained by ppo_atari",
+        ),
+        (
+            "ppo_atari",
+            "CartPole-v1",
+            "ppo_atari is made for atari, CartPole-v1 is of family classic_control; it can be trained by ppo",
+        ),
+    ],
+)
+def test_an_algorithm_is_refused_where_it_cannot_read_what_is_seen(algo: str, env_id: str, fault: str | None) -> None:
+    assert fault == pair_fault(SEEING, {"algo": algo, "env_id": env_id})
+
+
+def test_an_environment_that_no_algorithm_can_train_on_is_refused_with_the_reason_of_the_nearest() -> None:
+    vectors = {"observation_spaces": ["vector"]}
+    blind = _schema({"ppo": DISCRETE | vectors, "sac": CONTINUOUS | vectors})
+    racing, pole = find("CarRacing-v3"), find("CartPole-v1")
+    assert racing
+    assert pole
+
+    expected = "sac reads vector observations, CarRacing-v3 shows image ones; no algorithm of this worker can"
+    assert expected == why_nobody(blind, racing)
+    assert why_nobody(blind, pole) is None
+    assert why_nobody({}, racing) is None

@@ -56,7 +56,9 @@ def parameters_schema(script: Script) -> dict[str, Any]:
 
 def _abilities(script: Script) -> dict[str, Any]:
     spaces = {"action_spaces": [script.action_space]} if script.action_space else {}
-    return {**spaces, "max_agents": 1, "api": script.api}
+    seen = {} if script.reads_pictures else {"observation_spaces": ["vector"]}
+    made_for = {"env_families": ["atari"]} if script.is_for_atari else {}
+    return {**spaces, **seen, **made_for, "max_agents": 1, "api": script.api}
 
 
 def _parameter_schema(parameter: Parameter) -> dict[str, Any]:

@@ -59,6 +59,10 @@ class Script:
     action_space: str
     #: Top-level names of the packages it imports.
     imports: frozenset[str]
+    #: Whether it plays Atari and nothing else: it asks the game what its actions mean.
+    is_for_atari: bool
+    #: Whether its networks take a picture as it is; the others take a row of numbers.
+    reads_pictures: bool
     has_joint_critic_loss: bool
     logs_learning_rate: bool
 
@@ -121,6 +125,8 @@ def read_script(path: Path) -> Script:
         loops_over_updates=loop is not None and "global_step" not in ast.dump(loop.target),
         action_space=_action_space(main_block),
         imports=frozenset(_imports(tree)),
+        is_for_atari="get_action_meanings" in source,
+        reads_pictures="Conv2d" in source,
         has_joint_critic_loss='"losses/qf_loss"' in source,
         logs_learning_rate='"charts/learning_rate"' in source,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mosaic.worker import WorkerCapabilities, WorkerMetadata
+from mosaic_rllib.catalog import SINGLE_AGENT_FAMILIES
 
 __version__ = "1.0.0"
 
@@ -24,7 +25,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     capabilities = WorkerCapabilities(
         worker_type="rllib",
         supported_paradigms=("single_agent", "multi_agent", "training", "evaluation"),
-        env_families=("gymnasium", "classic_control", "toy_text", "box2d", "mujoco", "atari", "minigrid", "pettingzoo"),
+        env_families=(*SINGLE_AGENT_FAMILIES, "pettingzoo"),
         action_spaces=("discrete", "continuous", "multi_discrete"),
         observation_spaces=("vector", "image", "structured"),
         max_agents=100,

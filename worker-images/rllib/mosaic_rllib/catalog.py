@@ -26,6 +26,9 @@ MUJOCO = (
 #: Environments, without their version, in which an action is a vector of real numbers.
 CONTINUOUS = (*MUJOCO, "Pendulum", "MountainCarContinuous", "BipedalWalker", "BipedalWalkerHardcore")
 
+#: The catalog's families in which one agent acts.
+SINGLE_AGENT_FAMILIES = ("gymnasium", "classic_control", "toy_text", "box2d", "mujoco", "atari", "minigrid")
+
 #: PettingZoo's families and where their modules live; the agents of these act at the same time.
 PARALLEL_FAMILIES: Mapping[str, str] = {
     "mpe": "mpe2",

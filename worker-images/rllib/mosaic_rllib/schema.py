@@ -10,7 +10,7 @@ from typing import Any
 from mosaic.worker import config_schema
 from mosaic.worker.extras import add_other_names, extras_of
 from mosaic_rllib.arguments import ALGORITHMS, parameters_schema
-from mosaic_rllib.catalog import ACTION_SPACES, CONTINUOUS, EXAMPLES
+from mosaic_rllib.catalog import ACTION_SPACES, CONTINUOUS, EXAMPLES, SINGLE_AGENT_FAMILIES
 from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.offer import missing_environments
 
@@ -34,7 +34,8 @@ def published_schema() -> dict[str, Any]:
 
 
 def _abilities(algo: str) -> dict[str, Any]:
-    alone = {} if algo == "ppo" else {"max_agents": 1}
+    # Others cannot even take a team of one.
+    alone = {} if algo == "ppo" else {"max_agents": 1, "env_families": list(SINGLE_AGENT_FAMILIES)}
     return {"action_spaces": list(ACTION_SPACES[algo]), **alone}
 
 

@@ -1,10 +1,11 @@
 """Which algorithm of a worker can train on which environment, from what the worker publishes.
 
-The schema of a worker may carry ``x-algorithms``: for each algorithm the ``action_spaces`` it can act in, and
-the ``min_agents`` and ``max_agents`` it trains together. ``environments`` names those it can train on
-although their catalog entry says otherwise, such as a game whose actions the library makes discrete. What an
-entry leaves out forbids nothing. ``x-missing-environments`` names the environments that the worker cannot
-make: a list, or an object that holds the reason of each.
+The schema of a worker may carry ``x-algorithms``: for each algorithm the ``action_spaces`` it can act in, the
+``observation_spaces`` it can read, the ``env_families`` it is made for, and the ``min_agents`` and ``max_agents``
+it trains together. ``environments`` names those it can train on although their catalog entry says otherwise,
+such as a game whose actions the library makes discrete. What an entry leaves out forbids nothing.
+``x-missing-environments`` names the environments that the worker cannot make: a list, or an object that holds
+the reason of each.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mosaic.errors import did_you_mean
-from mosaic.worker.environments import Environment, catalog, find, plain_id
+from mosaic.worker.environments import Environment, can_be_read, catalog, covers, find, plain_id
 
 #: More names than this help nobody to choose.
 _MOST_NAMES = 8
@@ -32,11 +33,19 @@ def pair_fault(schema: Mapping[str, Any], config: Mapping[str, Any]) -> str | No
         return absent
     if environment is None or not isinstance(algo, str) or algo not in known:
         return None
-    reason = _why_not(algo, _mapping(known[algo]), environment)
-    if reason is None:
+    faults = _faults(algo, _mapping(known[algo]), environment)
+    if not faults:
         return None
-    able = [name for name, facts in known.items() if _why_not(name, _mapping(facts), environment) is None]
-    return reason + _advice(sorted(able))
+    able = [name for name, facts in known.items() if not _faults(name, _mapping(facts), environment)]
+    return faults[0] + _advice(sorted(able))
+
+
+def why_nobody(schema: Mapping[str, Any], environment: Environment) -> str | None:
+    """Return why no algorithm of the worker can train on *environment*, or None when one can or none is known."""
+    known = _mapping(schema.get("x-algorithms"))
+    faults = [_faults(name, _mapping(facts), environment) for name, facts in sorted(known.items())]
+    nearest = min(faults, key=len, default=[])
+    return nearest[0] + _advice([]) if nearest else None
 
 
 def why_absent(schema: Mapping[str, Any], env_id: str) -> str | None:
@@ -51,19 +60,26 @@ def why_absent(schema: Mapping[str, Any], env_id: str) -> str | None:
     return f"this worker's libraries do not have {name}{did_you_mean(name, there)}"
 
 
-def _why_not(algo: str, facts: Mapping[str, Any], environment: Environment) -> str | None:
-    if environment.env_id in (facts.get("environments") or ()):
-        return None
-    spaces = facts.get("action_spaces") or ()
+def _faults(algo: str, facts: Mapping[str, Any], environment: Environment) -> list[str]:
+    """Return every reason why *algo* cannot train on *environment*, the plainest first."""
+    name = environment.env_id
+    if name in (facts.get("environments") or ()):
+        return []
     least, most = facts.get("min_agents"), facts.get("max_agents")
-    has = f"{environment.env_id} has {environment.agents} agent{'s' if environment.agents > 1 else ''}"
+    families, spaces, seen = (facts.get(key) or () for key in ("env_families", "action_spaces", "observation_spaces"))
+    has = f"{name} has {environment.agents} agent{'s' if environment.agents > 1 else ''}"
+    faults = []
     if isinstance(most, int) and environment.agents > most:
-        return f"{algo} trains {'one agent' if most == 1 else f'at most {most} agents'}, {has}"
+        faults.append(f"{algo} trains {'one agent' if most == 1 else f'at most {most} agents'}, {has}")
     if isinstance(least, int) and environment.agents < least:
-        return f"{algo} trains teams of at least {least} agents, {has}"
+        faults.append(f"{algo} trains teams of at least {least} agents, {has}")
+    if families and not covers(families, environment.family):
+        faults.append(f"{algo} is made for {' or '.join(families)}, {name} is of family {environment.family}")
     if spaces and environment.actions not in spaces:
-        return f"{algo} takes {' or '.join(spaces)} actions, {environment.env_id} has {environment.actions} ones"
-    return None
+        faults.append(f"{algo} takes {' or '.join(spaces)} actions, {name} has {environment.actions} ones")
+    if not can_be_read(environment, seen):
+        faults.append(f"{algo} reads {' or '.join(seen)} observations, {name} shows {environment.observations} ones")
+    return faults
 
 
 def _advice(able: list[str]) -> str:
