@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from mosaic.cli import fleet, reading
-from mosaic.cli.envs import Worker
+from mosaic.cli.envs import Worker, chosen, details, family_table
 from mosaic.cli.plot import Line, plot
 from mosaic.cli.render import document, run_table, shown
 from mosaic.cli.settings import settings_table, takes
@@ -23,7 +23,7 @@ from mosaic.client import Agent, Fleet, Node, Resources, Run, Summary, Team, Tea
 from mosaic.client.reading import team, team_request
 from mosaic.errors import NotFound
 from mosaic.lifecycle import RunState
-from mosaic.worker.environments import catalog
+from mosaic.worker.environments import catalog, families, find
 
 
 def printed(markup: object, *, terminal: bool = False, width: int = 80) -> str:
@@ -171,6 +171,52 @@ def test_a_worker_that_lists_its_environments_trains_on_no_others() -> None:
     assert worker.why_not(envs["CartPole-v1"]) is None
     assert "not among the environments" in str(worker.why_not(envs["Acrobot-v1"]))
     assert Worker({}, {}).why_not(envs["Acrobot-v1"]) is None
+
+
+@pytest.mark.parametrize("family", families())
+def test_environments_of_a_family_are_listed_in_80_columns_without_breaking_a_word(family: str) -> None:
+    workers = {name: Worker({"max_agents": 99}, {}) for name in ("cleanrl", "reference", "rllib", "xuance")}
+    members = chosen({}, family=family)
+    table = family_table(members, workers)
+
+    narrow, wide = (printed(table, width=width) for width in (80, 300))
+
+    assert sorted(wide.split()) == sorted(narrow.split())
+    assert [family, *(env.env_id for env in members)] == [row.split()[0] for row in wide.splitlines()]
+
+
+def test_all_about_one_environment_is_said_with_the_reason_of_each_worker() -> None:
+    env = find("simple_speaker_listener_v4")
+    assert env is not None
+
+    told = printed(details(env, {"a": Worker({"max_agents": 2}, {}), "b": Worker({}, {})})).splitlines()
+
+    assert [line.split() for line in told] == [
+        ["agents", "1", "speaker,", "1", "listener"],
+        ["sees", "speaker:", "3", "numbers"],
+        ["listener:", "11", "numbers"],
+        ["does", "speaker:", "3", "choices"],
+        ["listener:", "5", "choices"],
+        ["episode", "at", "most", "25", "steps"],
+        ["needs", "mpe2", "or", "pettingzoo[mpe]"],
+        ["a", "can", "train", "on", "it"],
+        ["b", "cannot:", "simple_speaker_listener_v4", "has", "2", "agents;", "it", "takes", "1"],
+    ]
+
+
+def test_a_family_or_worker_that_does_not_exist_is_told_with_the_nearest() -> None:
+    with pytest.raises(NotFound, match="no family is called 'mujco', did you mean 'mujoco'"):
+        chosen({}, family="mujco")
+    with pytest.raises(NotFound, match="no worker is called 'cleanlr', did you mean 'cleanrl'"):
+        chosen({"cleanrl": Worker({}, {})}, worker="cleanlr")
+
+
+def test_only_what_a_worker_can_train_on_is_chosen() -> None:
+    discrete = {"d": Worker({"action_spaces": ["discrete"]}, {})}
+
+    assert ["CartPole-v1", "Acrobot-v1", "MountainCar-v0"] == [
+        env.env_id for env in chosen(discrete, family="classic_control", worker="d")
+    ]
 
 
 def test_only_the_terms_that_are_given_are_sent() -> None:
