@@ -148,7 +148,8 @@ def details(env: Environment, workers: Mapping[str, Worker]) -> Table:
 
 def _facts(env: Environment) -> Iterable[tuple[str, str]]:
     if env.agents > 1:
-        yield "agents", ", ".join(f"{role.agents} {role.name}" for role in env.roles)
+        several = ", ".join(f"{role.agents} {role.name}" for role in env.roles)
+        yield "agents", several if len(env.roles) > 1 else str(env.agents)
     for what in ("sees", "does"):
         told = {role.name: _in_words(getattr(role, what), what) for role in env.roles}
         differ = len(set(told.values())) > 1
