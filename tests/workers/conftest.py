@@ -57,6 +57,11 @@ class WorkerRun:
         episodes = [("episode", one["episode_index"], one["total_reward"]) for one in self.of("episode")]
         return [point for point in metrics if point[0] != "steps_per_s"] + episodes
 
+    def folders_naming(self, text: str) -> set[str]:
+        """Return the folders of the run that have a file with *text* somewhere below."""
+        files = [path for path in self.run_dir.glob("*/**/*") if path.is_file() and text.encode() in path.read_bytes()]
+        return {path.relative_to(self.run_dir).parts[0] for path in files}
+
     @property
     def returns(self) -> list[float]:
         """Return what each episode of the training paid."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import select
@@ -10,12 +11,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mosaic.errors import BadInput
-from mosaic.worker import wandb_guard
+from mosaic.worker import TelemetryEmitter, wandb_guard
 from mosaic.worker.wandb_guard import WandbGuard, WandbSettings, run_client
 
 SETTINGS = WandbSettings(project="tests", tags=("a",), config={"algo": "ppo"})
@@ -49,7 +51,7 @@ threading.Event().wait()
 #: The real client, stuck where it would import the library.
 HANGING_CLIENT = """
 import time
-from mosaic.worker import wandb_guard
+from mosaic.worker import TelemetryEmitter, wandb_guard
 wandb_guard.ORPHAN_S = 0.2
 wandb_guard.import_module = lambda name: time.sleep(60)
 wandb_guard.main()
@@ -189,6 +191,28 @@ def test_the_client_logs_rows_and_says_where() -> None:
     assert [({"loss": 1.0, "global_step": 5}, 5)] == wandb.rows
     assert [{"run_path": "tests/x1"}] == said
     assert wandb.finished
+
+
+def test_a_row_that_is_older_than_the_newest_is_not_lost() -> None:
+    """W&B drops it; an evaluation of the last checkpoint may be told after later points of the training."""
+    wandb = RecordingWandb()
+    rows = ({"step": 9, "values": {"loss": 1.0}}, {"step": 5, "values": {"eval/mean_return": 2.0}})
+
+    run_client(client_lines(*rows), wandb, lambda _answer: None)
+
+    assert ({"eval/mean_return": 2.0, "global_step": 5}, 9) == wandb.rows[-1]
+
+
+def test_a_run_that_is_not_tracked_has_no_client(tmp_path: Path) -> None:
+    said = io.StringIO()
+    config = SimpleNamespace(track_wandb=False)
+
+    guard = WandbGuard.of_run(config, TelemetryEmitter("r", sink=said), tmp_path)
+    guard.log({"loss": 1.0}, 1)
+    guard.finish()
+
+    assert (False, None, "") == (guard.is_alive, guard.run_path, said.getvalue())
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_a_failing_client_says_why_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,12 +223,13 @@ def test_a_policy_is_played_over_stdin(cleanrl: InstalledWorker, trained: Worker
 
 
 def test_wandb_writes_its_files_offline_and_no_key_to_disk(cleanrl: InstalledWorker) -> None:
-    config = {**PPO, "total_steps": 512, "track_wandb": True, "wandb_mode": "offline"}
+    config = {**PPO, "total_steps": 512, "eval_episodes": 2, "track_wandb": True, "wandb_mode": "offline"}
 
     run = cleanrl.run("offline", config, WANDB_API_KEY="s3cret" * 7)
 
     written = [path for path in run.run_dir.rglob("*") if path.is_file()]
     assert [path for path in written if path.suffix == ".wandb"]
+    assert {"tensorboard", "wandb"} == run.folders_naming("eval/mean_return") & run.folders_naming("eval/iqm_ci_low")
     assert [] == [path for path in written if b"s3crets3cret" in path.read_bytes()]
 
 

@@ -32,7 +32,8 @@ SMALL = {
 @pytest.fixture(scope="module")
 def trained(rllib: InstalledWorker) -> WorkerRun:
     """A short run with a checkpoint, of a lease whose GPU is not there."""
-    config = {**SMALL, "total_timesteps": 400, "eval_episodes": 3, "capture_video": True}
+    wandb = {"track_wandb": True, "wandb_mode": "offline"}
+    config = {**SMALL, "total_timesteps": 400, "eval_episodes": 3, "capture_video": True, **wandb}
     return rllib.run("trained", config, CUDA_VISIBLE_DEVICES="GPU-of-nobody")
 
 
@@ -44,6 +45,8 @@ def test_what_a_run_leaves_can_be_found(trained: WorkerRun) -> None:
     assert 3 == len(document["episodes"])
     assert document["mean_ci"][0] <= document["mean_return"] <= document["mean_ci"][1]
     assert [document["mean_return"]] == trained.values("eval/mean_return")
+    folders = trained.folders_naming("eval/mean_return") & trained.folders_naming("eval/iqm_ci_low")
+    assert {"tensorboard", "wandb"} == folders
     assert ["episode_return_mean"] == list(trained.of("run_completed")[0]["metrics"])
     assert [] == processes_of(trained.run_dir)
 

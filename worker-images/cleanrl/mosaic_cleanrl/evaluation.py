@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import runpy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import torch
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
-from mosaic.worker.statistics import summarise_returns
+from mosaic.worker.evaluation import Listener, PlayedEpisode, tell_evaluation
 from mosaic_cleanrl.checkpoint import Checkpoint, load
 from mosaic_cleanrl.environments import hooked_environments
 from mosaic_cleanrl.scripts import Script, find_script
@@ -121,6 +121,7 @@ def play_episodes(
     run_dir: Path,
     *,
     obey: Callable[[], None],
+    also_tell: Listener,
     capture_video: bool = False,
 ) -> dict[str, Any]:
     """Play one episode per seed with the policy at *path*, tell of each, return rows and their summary.
@@ -130,23 +131,14 @@ def play_episodes(
 
     """
     policy = TrainedPolicy(path, run_dir, capture_video=capture_video)
-    rows = []
-    for index, seed in enumerate(seeds):
-        played = policy.play(seed, obey)
-        emitter.episode(
-            index,
-            played.episode_return,
-            played.length,
-            step=policy.step_saved,
-            agent="evaluation",
-            terminated=played.terminated,
-            truncated=played.truncated,
-            seed=seed,
-        )
-        rows.append({"seed": seed, "episode_return": played.episode_return, "length": played.length})
-    summary = summarise_returns([row["episode_return"] for row in rows])
-    emitter.metric("eval/mean_return", summary.mean_return, policy.step_saved)
-    return {"checkpoint_step": policy.step_saved, **summary.to_dict(), "episodes": rows}
+
+    def played() -> Iterator[PlayedEpisode]:
+        for seed in seeds:
+            one = policy.play(seed, obey)
+            yield PlayedEpisode(seed, one.episode_return, one.length, one.terminated, one.truncated)
+
+    result = tell_evaluation(played(), emitter, policy.step_saved, also_tell)
+    return {"checkpoint_step": policy.step_saved, **result}
 
 
 def _make_envs(parts: Mapping[str, Any], kept: Checkpoint, capture_video: bool) -> Any:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import secrets
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
+from mosaic.worker.evaluation import write_evaluation
 from mosaic.worker.gpu import learns_on_gpu
-from mosaic.worker.wandb_guard import WandbGuard, WandbSettings
+from mosaic.worker.wandb_guard import WandbGuard
 from mosaic_cleanrl.config import CleanRLConfig
 from mosaic_cleanrl.scripts import find_script
 from mosaic_cleanrl.training import Training, TrainingStopped
-
-#: Rows and summary of an evaluation, in the run directory.
-EVALUATION_FILE = "evaluation.json"
 
 
 class CleanRLRuntime:
@@ -122,6 +120,7 @@ class CleanRLRuntime:
             self.emitter,
             self.run_dir,
             obey=self.training.obey,
+            also_tell=self._tell_figures,
             capture_video=self.config.capture_video,
         )
 
@@ -144,15 +143,24 @@ class CleanRLRuntime:
 
     def _play(self) -> dict[str, Any]:
         assert self._resume_path is not None
-        return {"status": "completed", "mode": "policy_eval", **self._evaluated(self._resume_path)}
+        with self._tracked():
+            return {"status": "completed", "mode": "policy_eval", **self._evaluated(self._resume_path)}
 
     def _train(self) -> dict[str, Any]:
-        from mosaic_cleanrl.launch import run_script
-
         loop = self._main_loop()
         self._tell_of_preset()
         self._prepare_run_dir()
-        self._wandb = self._start_wandb()
+        evaluation = {}
+        with self._tracked():
+            self._run_script(loop)
+            self._warn_of_idle_run()
+            if self.config.eval_episodes and loop.last_saved is not None:
+                evaluation = {"evaluation": self._evaluated(loop.last_saved)}
+        return self._summary("completed") | evaluation
+
+    def _run_script(self, loop: Any) -> None:
+        from mosaic_cleanrl.launch import run_script
+
         try:
             run_script(self.training, self.arguments(), main_loop=loop, tensorboard_dir=self._tensorboard_dir)
         except TrainingStopped:
@@ -161,13 +169,6 @@ class CleanRLRuntime:
             raise
         finally:
             self._tell_of_videos()
-            if self._wandb is not None:
-                self._wandb.finish(is_stopping=lambda: self.training.is_asked_to_stop)
-        self._warn_of_idle_run()
-        evaluation = {}
-        if self.config.eval_episodes and loop.last_saved is not None:
-            evaluation = {"evaluation": self._evaluated(loop.last_saved)}
-        return self._summary("completed") | evaluation
 
     def _main_loop(self) -> Any:
         from mosaic_cleanrl.loop import MainLoop
@@ -222,35 +223,29 @@ class CleanRLRuntime:
         for video in sorted(self.run_dir.glob("videos/**/*.mp4")):
             self.emitter.artifact(video.relative_to(self.run_dir), "video")
 
-    def _start_wandb(self) -> WandbGuard | None:
-        config = self.config
-        if not config.track_wandb:
-            return None
-        settings = WandbSettings(
-            project=config.wandb_project,
-            mode=config.wandb_mode,
-            entity=config.wandb_entity,
-            name=config.wandb_run_name or config.run_id,
-            group=config.wandb_group,
-            tags=tuple(config.wandb_tags),
-            notes=config.notes or None,
-            config=config.to_dict(),
-        )
-        return WandbGuard(settings, self.run_dir / "wandb", warn=lambda text: self.emitter.log(text, "warning"))
+    @contextmanager
+    def _tracked(self) -> Iterator[None]:
+        """Have W&B listen, if that is wanted, to the training and its evaluation, however they end."""
+        self._wandb = WandbGuard.of_run(self.config, self.emitter, self.run_dir)
+        try:
+            yield
+        finally:
+            self._wandb.finish(is_stopping=lambda: self.training.is_asked_to_stop)
 
     def _mirror(self, name: str, value: float, step: int) -> None:
         if self._wandb is not None:
             self._wandb.log({name: value}, step)
 
+    def _tell_figures(self, figures: Mapping[str, float], step: int) -> None:
+        from mosaic_cleanrl.writer import write_scalars
+
+        write_scalars(self._tensorboard_dir, figures, step)
+        if self._wandb is not None:
+            self._wandb.log(figures, step)
+
     def _evaluated(self, checkpoint: Path) -> dict[str, Any]:
         seeds = [self.seed + 1_000_000 + number for number in range(self.config.eval_episodes or 10)]
-        result = dict(self.evaluate(checkpoint, seeds))
-        content = (json.dumps(result, indent=2) + "\n").encode()
-        (self.run_dir / EVALUATION_FILE).write_bytes(content)
-        self.emitter.artifact(
-            EVALUATION_FILE, "evaluation", hashlib.sha256(content).hexdigest(), size_bytes=len(content)
-        )
-        return {name: value for name, value in result.items() if name != "episodes"}
+        return write_evaluation(self.evaluate(checkpoint, seeds), self.emitter, self.run_dir)
 
     def _summary(self, status: str) -> dict[str, Any]:
         path = self._wandb.run_path if self._wandb is not None else None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from torch.utils import tensorboard
+from torch.utils.tensorboard import SummaryWriter
 
 from mosaic_cleanrl.training import Training
 
@@ -13,7 +15,7 @@ from mosaic_cleanrl.training import Training
 def hook_writer(training: Training, directory: Path) -> None:
     """Let every ``SummaryWriter`` made from now on write to *directory* and tell *training*."""
 
-    class TellingWriter(tensorboard.SummaryWriter):  # type: ignore[misc]
+    class TellingWriter(SummaryWriter):  # type: ignore[misc]
         def __init__(self, log_dir: str | None = None, **options: Any) -> None:
             super().__init__(str(directory), **options)
 
@@ -23,3 +25,10 @@ def hook_writer(training: Training, directory: Path) -> None:
             training.scalar(tag, number, int(global_step or 0))
 
     tensorboard.SummaryWriter = TellingWriter
+
+
+def write_scalars(directory: Path, values: Mapping[str, float], step: int) -> None:
+    """Add *values* to the files in *directory*, once the script has closed its own writer."""
+    with SummaryWriter(str(directory)) as writer:
+        for name, value in values.items():
+            writer.add_scalar(name, value, step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils.save_video import save_video
 
-from mosaic.worker.statistics import summarise_returns
+from mosaic.worker.evaluation import PlayedEpisode
 from mosaic_rllib.catalog import is_multi_agent
 from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.environments import make_parallel, make_single
@@ -20,19 +19,6 @@ from mosaic_rllib.policy import GreedyPolicy
 #: For environments that set no limit themselves.
 _LONGEST_EPISODE = 10_000
 _FRAMES_PER_S = 15
-
-
-@dataclass(frozen=True)
-class PlayedEpisode:
-    """One episode of an evaluation."""
-
-    seed: int
-    episode_return: float
-    length: int
-    terminated: bool
-    truncated: bool
-    #: Return of each agent, where there are several.
-    agents: dict[str, float] = field(default_factory=dict)
 
 
 def evaluation_seed(run_seed: int, number: int) -> int:
@@ -58,12 +44,6 @@ def play(
             yield _played(env, policy, seed)
     finally:
         env.close()
-
-
-def summary_of(rows: Sequence[PlayedEpisode], seed: int) -> dict[str, Any]:
-    """Return mean, interquartile mean and their confidence, and every row."""
-    figures = summarise_returns([row.episode_return for row in rows], seed=seed)
-    return {**figures.to_dict(), "episodes": [asdict(row) for row in rows]}
 
 
 def policy_for(config: RLlibConfig, networks: Path, env: gymnasium.Env[Any, Any]) -> GreedyPolicy:

@@ -6,8 +6,6 @@ be used is refused at once.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import secrets
 import tempfile
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
+from mosaic.worker.evaluation import Listener, tell_evaluation, write_evaluation
 from mosaic.worker.gpu import learns_on_gpu
 from mosaic_rllib.catalog import is_multi_agent
 from mosaic_rllib.checkpoint import Progress, mismatch, unpack
@@ -30,8 +29,6 @@ from mosaic_rllib.plan import Plan, leased_cpus, make_plan
 if TYPE_CHECKING:
     from mosaic_rllib.loop import TrainingLoop
     from mosaic_rllib.reporting import Reporter
-
-EVALUATION_FILE = "evaluation.json"
 
 
 class RLlibRuntime:
@@ -100,7 +97,7 @@ class RLlibRuntime:
         prepare_environment()
         with tempfile.TemporaryDirectory(prefix="mosaic-rllib-") as scratch:
             networks, self.progress = self._read(checkpoint, Path(scratch))
-            return self._play(networks, seeds)
+            return self._play(networks, seeds, lambda _figures, _step: None)
 
     def run_interactive(self) -> dict[str, Any]:
         """Answer commands on stdin with the policy in ``policy_path``."""
@@ -145,7 +142,7 @@ class RLlibRuntime:
 
             cast, plan = cast_of(self.config), self._plan()
         self.progress = replace(self.progress, policies=cast.policies(self.progress.policies))
-        with Reporter(self.config, self.emitter, self.run_dir) as reporter:
+        with Reporter(self.config, self.emitter, self.run_dir, self._wishes) as reporter:
             loop = TrainingLoop(
                 self.config,
                 plan,
@@ -177,37 +174,31 @@ class RLlibRuntime:
         if not path.is_file():
             raise BadInput("policy_path", [f"there is no checkpoint at {path}"])
         with self._wishes.nothing_to_lose():
-            return self._written_evaluation(self._read(path, scratch)[0])
+            from mosaic_rllib.reporting import Reporter
+
+            networks = self._read(path, scratch)[0]
+        reporter = Reporter(self.config, self.emitter, self.run_dir, self._wishes)
+        with reporter, self._wishes.nothing_to_lose():
+            return self._written_evaluation(networks, reporter)
 
     def _evaluate_at_the_end(self, loop: TrainingLoop, reporter: Reporter) -> dict[str, Any]:
         if not self.config.eval_episodes or loop.kept_aside is None:
             return {}
-        told = self._written_evaluation(loop.networks)
-        reporter.metrics({"eval/mean_return": told["evaluation"]["mean_return"]}, self.progress.step)
-        return told
+        return self._written_evaluation(loop.networks, reporter)
 
-    def _written_evaluation(self, networks: Path) -> dict[str, Any]:
+    def _written_evaluation(self, networks: Path, reporter: Reporter) -> dict[str, Any]:
         from mosaic_rllib.evaluation import evaluation_seed
 
         seeds = [evaluation_seed(self.progress.seed, number) for number in range(self.config.eval_episodes)]
-        summary = self._play(networks, seeds)
-        content = (json.dumps(summary, indent=2) + "\n").encode()
-        (self.run_dir / EVALUATION_FILE).write_bytes(content)
-        digest = hashlib.sha256(content).hexdigest()
-        self.emitter.artifact(EVALUATION_FILE, "evaluation", digest, size_bytes=len(content))
-        return {"evaluation": {name: value for name, value in summary.items() if name != "episodes"}}
+        result = self._play(networks, seeds, reporter.figures)
+        return {"evaluation": write_evaluation(result, self.emitter, self.run_dir)}
 
-    def _play(self, networks: Path, seeds: Sequence[int]) -> dict[str, Any]:
-        from mosaic_rllib.evaluation import play, summary_of
+    def _play(self, networks: Path, seeds: Sequence[int], also_tell: Listener) -> dict[str, Any]:
+        from mosaic_rllib.evaluation import play
 
-        rows = []
         videos = self.run_dir / "videos" if self.config.capture_video else None
-        for index, row in enumerate(play(self.config, networks, seeds, videos=videos)):
-            rows.append(row)
-            ends = {"terminated": row.terminated, "truncated": row.truncated}
-            told: dict[str, Any] = {"step": self.progress.step, "agent": "evaluation", "seed": row.seed, **ends}
-            self.emitter.episode(index, row.episode_return, row.length, **told)
-        return summary_of(rows, self.progress.seed)
+        episodes = play(self.config, networks, seeds, videos=videos)
+        return tell_evaluation(episodes, self.emitter, self.progress.step, also_tell, seed=self.progress.seed)
 
     def _summary(self, status: str) -> dict[str, Any]:
         progress = self.progress

@@ -5,24 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mosaic.worker.statistics import summarise_returns
+from mosaic.worker.evaluation import PlayedEpisode
 from mosaic_xuance.library import Settings, make_test_envs
 from mosaic_xuance.telemetry import Narrator
-
-
-@dataclass(frozen=True)
-class PlayedEpisode:
-    """One finished episode."""
-
-    seed: int
-    episode_return: float
-    length: int
 
 
 def evaluation_seeds(seed: int, count: int) -> list[int]:
@@ -42,12 +32,6 @@ def play(agent: Any, settings: Settings, narrator: Narrator, seed: int, *, film:
     # XuanCe's score of a team is the mean over its agents.
     agents = len(agent.agent_keys) if hasattr(agent, "agent_keys") else 1
     return PlayedEpisode(seed, float(scores[-1]) * agents, narrator.test_steps)
-
-
-def summarise(rows: Sequence[PlayedEpisode]) -> dict[str, Any]:
-    """Return every row and what they come to."""
-    returns = [row.episode_return for row in rows]
-    return summarise_returns(returns).to_dict() | {"episodes": [asdict(row) for row in rows]}
 
 
 @contextmanager

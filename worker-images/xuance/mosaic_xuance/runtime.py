@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
@@ -15,17 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
+from mosaic.worker.evaluation import PlayedEpisode, tell_evaluation, write_evaluation
 from mosaic.worker.gpu import learns_on_gpu
 from mosaic.worker.interactive import serve
-from mosaic.worker.wandb_guard import WandbGuard, WandbSettings
+from mosaic.worker.wandb_guard import WandbGuard
 from mosaic_xuance.config import XuanCeConfig
 from mosaic_xuance.manifest import shown, write_manifest
 
 if TYPE_CHECKING:
     from mosaic_xuance.checkpoints import About
-
-#: Rows and summary of the final evaluation, in the run directory.
-EVALUATION_FILE = "evaluation.json"
 
 _PAUSE_LOOK_S = 0.05
 
@@ -171,12 +168,12 @@ class XuanCeRuntime:
         from mosaic_xuance.telemetry import Narrator
 
         library.use_threads_of_lease()
-        self._start_wandb()
+        self._wandb = WandbGuard.of_run(self.config, self.emitter, self.run_dir)
         self._narrator = Narrator(
             self.emitter,
             metrics_every=self.config.metrics_every,
             at_boundary=self._at_boundary,
-            also_tell=self._wandb.log if self._wandb else lambda _values, _step: None,
+            also_tell=self._wandb.log,
         )
         self._settings = library.arguments(self.config, self._overrides())
         self._agent = library.make_agent(self.config, self._settings, self._narrator)
@@ -267,30 +264,28 @@ class XuanCeRuntime:
     def _evaluate_at_the_end(self) -> dict[str, Any]:
         from mosaic_xuance.evaluation import evaluation_seeds
 
-        summary = self._play_greedily(evaluation_seeds(self.seed, self.config.eval_episodes))
-        content = (json.dumps(summary, indent=2) + "\n").encode()
-        (self.run_dir / EVALUATION_FILE).write_bytes(content)
-        digest = hashlib.sha256(content).hexdigest()
-        self.emitter.artifact(EVALUATION_FILE, "evaluation", digest, size_bytes=len(content))
-        self.emitter.metric("eval/mean_return", summary["mean_return"], self.step)
-        return {name: value for name, value in summary.items() if name != "episodes"}
+        result = self._play_greedily(evaluation_seeds(self.seed, self.config.eval_episodes))
+        return write_evaluation(result, self.emitter, self.run_dir)
 
     def _play_greedily(self, seeds: Sequence[int]) -> dict[str, Any]:
-        from mosaic_xuance.evaluation import play, summarise
-
         film = self.run_dir / "videos" / f"step-{self.step:010d}.mp4" if self.config.capture_video else None
-        rows = []
+        result = tell_evaluation(self._played(seeds, film), self.emitter, self.step, self._tell_figures)
+        if film is not None and film.exists():
+            self.emitter.artifact(shown(film, self.run_dir), "video", size_bytes=film.stat().st_size)
+        return result
+
+    def _played(self, seeds: Sequence[int], film: Path | None) -> Iterator[PlayedEpisode]:
+        from mosaic_xuance.evaluation import play
+
         for index, seed in enumerate(seeds):
             if self._stop_requested:
                 break
-            row = play(self._agent, self._settings, self._narrator, seed, film=film if index == 0 else None)
-            self.emitter.episode(
-                index, row.episode_return, row.length, step=self.step, agent="evaluation", seed=row.seed
-            )
-            rows.append(row)
-        if film is not None and film.exists():
-            self.emitter.artifact(shown(film, self.run_dir), "video", size_bytes=film.stat().st_size)
-        return summarise(rows)
+            yield play(self._agent, self._settings, self._narrator, seed, film=film if index == 0 else None)
+
+    def _tell_figures(self, figures: Mapping[str, float], step: int) -> None:
+        self._agent.log_infos(figures, step)
+        if self._wandb is not None:
+            self._wandb.log(figures, step)
 
     def _overrides(self) -> dict[str, Any]:
         return self.config.overrides(
@@ -319,26 +314,9 @@ class XuanCeRuntime:
         self.emitter.log(f"would train with XuanCe: {json.dumps(plan, sort_keys=True)}")
         return {"status": "completed", "dry_run": True, "plan": plan}
 
-    def _start_wandb(self) -> None:
-        config = self.config
-        if config.track_wandb:
-            settings = WandbSettings(
-                config.wandb_project,
-                config.wandb_mode,
-                entity=config.wandb_entity,
-                name=config.wandb_run_name or config.run_id,
-                group=config.wandb_group,
-                tags=tuple(config.wandb_tags),
-                notes=config.notes or None,
-                config=config.to_dict(),
-            )
-            self._wandb = WandbGuard(
-                settings, self.run_dir / "wandb", warn=lambda words: self.emitter.log(words, "warning")
-            )
-
     def _close(self) -> None:
         if self._wandb is not None:
-            self._wandb.finish()
+            self._wandb.finish(is_stopping=lambda: self._stop_requested)
         if self._agent is not None:
             self._agent.finish()
             self._agent.train_envs.close()

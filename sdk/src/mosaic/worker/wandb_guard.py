@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mosaic.errors import BadInput
+from mosaic.worker.emitter import TelemetryEmitter
 from mosaic.worker.plain import to_json
 
 #: Rows that may wait for the client; later ones are dropped.
@@ -60,16 +61,33 @@ class WandbSettings:
         if self.mode not in MODES:
             raise BadInput("wandb_mode", [f"must be one of {', '.join(MODES)}, is {self.mode!r}"])
 
+    @classmethod
+    def of_config(cls, config: Any) -> WandbSettings | None:
+        """Return what the ``wandb_`` settings of a worker's *config* ask for; None if they ask for nothing."""
+        if not config.track_wandb:
+            return None
+        return cls(
+            project=config.wandb_project,
+            mode=config.wandb_mode,
+            entity=config.wandb_entity,
+            name=config.wandb_run_name or config.run_id,
+            group=config.wandb_group,
+            tags=tuple(config.wandb_tags),
+            notes=config.notes or None,
+            config=config.to_dict(),
+        )
+
 
 class WandbGuard:
     """Hands rows to a client process; every method returns at once, except `finish`, which is bounded.
 
     *warn* hears, in a sentence and at most once each, that the client failed or that rows were dropped.
+    Without *settings* there is no client, and nothing is told to anybody.
     """
 
     def __init__(
         self,
-        settings: WandbSettings,
+        settings: WandbSettings | None,
         directory: Path,
         *,
         warn: Callable[[str], None],
@@ -83,8 +101,15 @@ class WandbGuard:
         #: ``entity/project/id`` of the run once the client knows it.
         self.run_path: str | None = None
         self.dropped = 0
-        self._client = self._start(command, directory)
-        self._put({"settings": asdict(settings), "directory": str(directory)})
+        self._client = self._start(command, directory) if settings else None
+        if settings:
+            self._put({"settings": asdict(settings), "directory": str(directory)})
+
+    @classmethod
+    def of_run(cls, config: Any, emitter: TelemetryEmitter, run_dir: Path) -> WandbGuard:
+        """Start what *config* asks for, its files beside the others in *run_dir*; its troubles go to the run's log."""
+        settings = WandbSettings.of_config(config)
+        return cls(settings, run_dir / "wandb", warn=lambda sentence: emitter.log(sentence, "warning"))
 
     @property
     def is_alive(self) -> bool:
@@ -186,9 +211,12 @@ def run_client(lines: Iterable[str], wandb: Any, say: Callable[[Mapping[str, Any
     try:
         run = wandb.init(**_init_arguments(first, wandb))
         say({"run_path": _path_of(run)})
+        newest = 0
         for line in rows:
             row = json.loads(line)
-            run.log({**row["values"], "global_step": row["step"]}, step=row["step"])
+            # W&B drops a row that is older than its newest; an evaluation is of the checkpoint that it played.
+            newest = max(newest, row["step"])
+            run.log({**row["values"], "global_step": row["step"]}, step=newest)
         run.finish()
     except Exception as error:
         say({"error": _without_secrets(f"{type(error).__name__}: {error}", os.environ)})
