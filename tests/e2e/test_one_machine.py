@@ -92,7 +92,15 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing(stack: Machine) -> No
 
     assert 0 == typed.exit_code, typed.errors
     assert "would be accepted" in typed.output
+    assert "drill on this machine says:" in typed.output
     assert before == stack.type("runs", "--json").document
+
+
+def test_a_dry_run_as_json_has_the_words_of_the_platform_and_the_plan_of_the_worker(stack: Machine) -> None:
+    document = stack.type("submit", "drill", "--dry-run", "--json").document
+
+    assert "would be accepted" in document["prediction"][0]
+    assert ["drill", {}] == [document["plan"][key] for key in ("worker", "summary")]
 
 
 def test_only_the_terms_of_a_team_that_are_typed_change(stack: Machine) -> None:

@@ -20,15 +20,21 @@ _SDK = Path(mosaic.worker.__file__).parents[2]
 
 def install_drill(home: Path) -> Path:
     """Install the worker into the state directory *home* and return its interpreter."""
-    return install(Recipe(WORKER, str(_SOURCES)), home, build=_build).python
+    return install_sources(WORKER, _SOURCES, home)
 
 
-def _build(path: Path, _recipe: Recipe, _progress: Callable[[str], None]) -> Version:
-    venv.create(path, with_pip=False, symlinks=True)
-    packages = path / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-    (packages / "drill.pth").write_text(f"{_SDK}\n{_SOURCES}\n")
-    described = packages / "drill_worker-1.0.0.dist-info"
-    described.mkdir()
-    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: drill-worker\nVersion: 1.0.0\n")
-    (described / "entry_points.txt").write_text(f"[mosaic.workers]\n{WORKER} = drill_worker:get_worker_metadata\n")
-    return tuple(sys.version_info[:3])
+def install_sources(worker: str, sources: Path, home: Path) -> Path:
+    """Install the package ``<worker>_worker`` in the folder *sources* like any worker; return its interpreter."""
+
+    def build(path: Path, _recipe: Recipe, _progress: Callable[[str], None]) -> Version:
+        venv.create(path, with_pip=False, symlinks=True)
+        packages = path / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+        (packages / f"{worker}.pth").write_text(f"{_SDK}\n{sources}\n")
+        described = packages / f"{worker}_worker-1.0.0.dist-info"
+        described.mkdir()
+        (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {worker}-worker\nVersion: 1.0.0\n")
+        entry_point = f"{worker} = {worker}_worker:get_worker_metadata"
+        (described / "entry_points.txt").write_text(f"[mosaic.workers]\n{entry_point}\n")
+        return tuple(sys.version_info[:3])
+
+    return install(Recipe(worker, str(sources)), home, build=build).python

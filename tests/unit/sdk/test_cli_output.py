@@ -17,7 +17,7 @@ from rich.console import Console
 from mosaic.cli import fleet, reading
 from mosaic.cli.envs import Worker, chosen, details, family_table
 from mosaic.cli.plot import Line, plot
-from mosaic.cli.render import document, run_table, shown
+from mosaic.cli.render import document, no_plan, run_table, shown
 from mosaic.cli.settings import settings_table, takes
 from mosaic.client import Agent, Fleet, Node, Resources, Run, Summary, Team, TeamTerms
 from mosaic.client.reading import team, team_request
@@ -314,3 +314,13 @@ def test_a_picture_is_drawn_again_when_its_curve_is_there(capsys: pytest.Capture
 def test_a_curve_that_never_came_is_an_error_when_the_run_has_ended() -> None:
     with pytest.raises(NotFound, match="run 01A has no curve 'los', did you mean 'loss'"):
         reading.metrics(["01A"], name=["los"], watch=True)
+
+
+def test_a_worker_that_is_not_here_is_named_with_the_command_that_shows_its_plan(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    no_plan("cleanrl", ("-m", "mosaic_cleanrl"))
+
+    said = capsys.readouterr().out
+    assert "cleanrl is not installed on this machine" in said
+    assert "`python -m mosaic_cleanrl --config FILE --dry-run` shows it" in said

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from mosaic.cli.plan import WorkerPlan
 from mosaic.client import Attempt, Explanation, Run, RunDetail, Summary
 from mosaic.lifecycle import RunState
 from mosaic.worker.plain import plain
@@ -69,6 +70,23 @@ def sentences(lines: Iterable[str], *, as_json: bool) -> None:
         return
     for line in lines:
         out.print(shown(line), soft_wrap=True)
+
+
+def plan(asked: WorkerPlan) -> None:
+    """Show what a worker would execute."""
+    out.print(f"[bold]{shown(asked.worker)}[/] on this machine says:")
+    for text in asked.says:
+        out.print(f"  {shown(text)}", soft_wrap=True)
+
+
+def no_plan(worker: str, launch: Iterable[str]) -> None:
+    """Say why it is not shown what *worker* would execute, and how to see it."""
+    command = " ".join(["python", *launch, "--config", "FILE", "--dry-run"])
+    out.print(
+        f"[dim]{shown(worker)} is not installed on this machine, so it cannot be asked what it would execute; "
+        f"where it is, `{shown(command)}` shows it (here after `mosaic workers install {shown(worker)}`)[/]",
+        soft_wrap=True,
+    )
 
 
 def submitted(runs: Sequence[Run], *, as_json: bool) -> None:

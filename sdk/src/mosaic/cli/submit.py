@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import datetime
@@ -23,11 +24,13 @@ from mosaic.cli.options import (
     read_span,
     read_values,
 )
+from mosaic.cli.plan import plan_of
 from mosaic.cli.yaml_values import load
 from mosaic.client import Mosaic, Resources, Submission
 from mosaic.client.checks import faults_of
 from mosaic.client.spelling import spell
 from mosaic.errors import BadInput, WorkerNotFound, did_you_mean
+from mosaic.hosting.settings import home_directory
 
 
 def submit(
@@ -93,7 +96,7 @@ def submit(
     with connect() as platform:
         asked = _spelt(platform, asked, {"env": env, "algo": algo, "steps": steps})
         if dry_run:
-            render.sentences(platform.predict(asked), as_json=as_json)
+            _rehearse(platform, asked, as_json=as_json)
             return
         runs = platform.submit(asked)
         if not (follow and as_json):
@@ -115,6 +118,21 @@ def _spelt(platform: Mosaic, asked: Submission, common: Mapping[str, Any]) -> Su
         # The platform says so, too, and beside it everything else that is wrong.
         platform.predict(asked)
         raise
+
+
+def _rehearse(platform: Mosaic, asked: Submission, *, as_json: bool) -> None:
+    """Say what the platform would do with *asked*, and what its worker would execute if that can be asked here."""
+    prediction = platform.predict(asked)
+    if not as_json:
+        render.sentences(prediction, as_json=False)
+    with render.aside.status(f"asking {render.shown(asked.worker, render.aside)} what it would execute"):
+        plan = plan_of(asked, home_directory(os.environ))
+    if as_json:
+        render.document({"prediction": prediction, "plan": plan})
+    elif plan is not None:
+        render.plan(plan)
+    else:
+        render.no_plan(asked.worker, platform.worker(asked.worker).launch)
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from types import TracebackType
 
 from mosaic.agent.child import living_processes, new_mark
 from mosaic.testing.transcript import Line, Transcript
+from mosaic.worker.session import EXIT_BAD_INPUT
 
 #: Carries the mark by which everything a worker starts is found again.
 MARK_VARIABLE = "MOSAIC_CHECK_MARK"
@@ -47,6 +48,10 @@ class Finished:
     def files(self) -> list[str]:
         """Return what lies in the run directory now, as sorted relative paths."""
         return sorted(str(path.relative_to(self.run_dir)) for path in self.run_dir.rglob("*") if path.is_file())
+
+    def refused_option(self, option: str) -> bool:
+        """Tell whether it ended because its command line knows no *option*."""
+        return self.exit_code == EXIT_BAD_INPUT and option in self.stderr
 
     def last_words(self) -> str:
         """Return the last line of stderr that says something."""

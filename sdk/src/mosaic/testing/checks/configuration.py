@@ -38,7 +38,7 @@ def direct_config(evidence: Evidence) -> Verdict:
 def dry_run(evidence: Evidence) -> Verdict:
     """``--dry-run`` checks the config and trains nothing."""
     run = evidence.dry_run
-    if run.exit_code == CONFIG_ERROR and "--dry-run" in run.stderr:
+    if run.refused_option("--dry-run"):
         return not_applicable("it has no --dry-run")
     faults = [] if run.exit_code == 0 else [f"it ended with exit code {run.exit_code}: {run.last_words()}"]
     if run.stdout.points():
