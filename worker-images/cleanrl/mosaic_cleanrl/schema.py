@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from mosaic.worker import config_schema
+from mosaic.worker.branches import branch_of, branch_of_others, parameters_of
 from mosaic.worker.environments import missing_from
-from mosaic.worker.extras import add_other_names, extras_of
+from mosaic.worker.extras import add_other_names
 from mosaic_cleanrl.config import CleanRLConfig
 from mosaic_cleanrl.scripts import ALIASES, Parameter, Script, installed_scripts, usable_names
 
@@ -21,10 +21,6 @@ RESERVED = frozenset(
 )
 
 _DEFAULT_ALGO = CleanRLConfig.__dataclass_fields__["algo"].default
-# The validator reports the choice with the fewest faults: being of another algorithm must count for more
-# than any number of misspelt parameters, or the wrong algorithm's parameters would be suggested.
-_WEIGHT = 8
-_NAMES_AN_ALGO = {"allOf": [{"required": ["algo"]}] * _WEIGHT}
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
@@ -37,7 +33,9 @@ def published_schema() -> dict[str, Any]:
     schema["properties"]["algo"]["enum"] = names
     schema["$defs"] = {name: parameters_schema(_script(name)) for name in names if name not in ALIASES}
     add_other_names(schema["properties"])
-    schema["anyOf"] = [_branch(name, schema) for name in names] + [_unknown_algo(names)]
+    takes = {name: parameters_of(ALIASES.get(name, name), schema) for name in names}
+    branches = [branch_of(name, takes[name], schema["properties"]) for name in names]
+    schema["anyOf"] = [*branches, branch_of_others(names)]
     schema["x-algorithms"] = {name: _abilities(_script(name)) for name in names}
     schema["x-missing-environments"] = missing_from(gymnasium.registry)
     return schema
@@ -86,19 +84,3 @@ def _range(parameter: Parameter) -> dict[str, Any]:
 
 def _script(name: str) -> Script:
     return installed_scripts()[ALIASES.get(name, name)]
-
-
-def _branch(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    is_this = {"allOf": [{"const": name}] * _WEIGHT}
-    script = ALIASES.get(name, name)
-    all_parameters = {"$ref": f"#/$defs/{script}"}
-    parameters = {one: {"$ref": f"#/$defs/{script}/properties/{one}"} for one in schema["$defs"][script]["properties"]}
-    extras = extras_of(schema["properties"], all_parameters, parameters)
-    branch: dict[str, Any] = {"properties": {"algo": is_this, "algo_params": all_parameters, "extras": extras}}
-    return branch if name == _DEFAULT_ALGO else {**branch, **_NAMES_AN_ALGO}
-
-
-def _unknown_algo(names: list[str]) -> dict[str, Any]:
-    """Leave a name that no branch knows to the list of names, which says more about it."""
-    is_none = {"allOf": [{"pattern": f"^(?!({'|'.join(names)})$)"}] * _WEIGHT}
-    return {"properties": {"algo": is_none}, **_NAMES_AN_ALGO}

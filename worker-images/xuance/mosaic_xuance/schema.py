@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mosaic.worker.branches import Schema, branch_of, branch_of_others
 from mosaic.worker.environments import catalog
 from mosaic.worker.extras import add_other_names, extras_of
 from mosaic.worker.schema import config_schema
 from mosaic_xuance.catalog import Recipe, help_texts, recipes_of
 from mosaic_xuance.environments import MADE_DISCRETE
-
-Schema = dict[str, Any]
 
 #: Settings that count something, so that half of one makes no sense.
 _COUNTS = re.compile(
@@ -23,9 +22,6 @@ _LIMITS: tuple[tuple[str, Schema], ...] = (
     (r"learning_rate.*", {"exclusiveMinimum": 0, "maximum": 10}),
     (r"buffer_size|batch_size|horizon_size|n_epochs|n_minibatch|.*_frequency|decay_step_greedy", {"minimum": 1}),
 )
-# The validator reports the choice with the fewest faults: being of another algorithm must count for more than
-# any number of misspelt parameters, or the wrong algorithm's parameters would be suggested.
-_WEIGHT = 8
 
 
 def build_schema(config_class: type, algos: Sequence[str]) -> Schema:
@@ -44,7 +40,7 @@ def build_schema(config_class: type, algos: Sequence[str]) -> Schema:
     fields["extras"]["properties"] |= {
         name: {"$ref": f"#/properties/algo_params/properties/{name}"} for name in parameters if name not in fields
     }
-    branches = [*(_branch(algo, fields) for algo in algos), _unknown_algo(algos)]
+    branches = [*(_branch(algo, fields) for algo in algos), branch_of_others(algos)]
     return schema | {"anyOf": branches, "x-algorithms": {algo: _abilities(algo) for algo in algos}}
 
 
@@ -52,13 +48,10 @@ def _branch(algo: str, settings: Schema) -> Schema:
     own = recipes_of(algo)
     params = {"properties": _defaults(own), "additionalProperties": False}
     names: Schema = {name: {} for name in params["properties"]}
-    name = {"allOf": [{"const": algo}] * _WEIGHT}
     extras = extras_of(settings, {"properties": names, "additionalProperties": False}, names)
-    fields = {"algo": name, "env_id": _env_ids(own), "algo_params": params, "extras": extras}
-    # A field that is left out has its default, which may be of another branch.
-    given = ["algo"] * _WEIGHT if algo != settings["algo"]["default"] else []
-    given += ["env_id"] if not any(recipe.serves(settings["env_id"]["default"]) for recipe in own) else []
-    return {"properties": fields} | ({"allOf": [{"required": [name]} for name in given]} if given else {})
+    takes = {"env_id": _env_ids(own), "algo_params": params, "extras": extras}
+    given = ["env_id"] if not any(recipe.serves(settings["env_id"]["default"]) for recipe in own) else []
+    return branch_of(algo, takes, settings, given=given)
 
 
 def _defaults(own: Sequence[Recipe]) -> Schema:
@@ -83,13 +76,6 @@ def _abilities(algo: str) -> Schema:
     made_discrete = [known.env_id for known in served if known.env_id in MADE_DISCRETE]
     spaces = {known.actions for known in served if known.env_id not in MADE_DISCRETE}
     return {"action_spaces": sorted(spaces), "max_agents": 1, "environments": made_discrete}
-
-
-def _unknown_algo(algos: Iterable[str]) -> Schema:
-    """Return the branch of names that are no algorithm: what is wrong with them is said by the field itself."""
-    names = "|".join(re.escape(algo) for algo in algos)
-    is_none = {"allOf": [{"pattern": f"^(?!({names})$)"}] * _WEIGHT}
-    return {"properties": {"algo": is_none}, "allOf": [{"required": ["algo"]}] * _WEIGHT}
 
 
 def _env_ids(own: Iterable[Recipe]) -> Schema:
