@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
+
 import pytest
 
+from mosaic.worker import TelemetryEmitter
 from mosaic.worker.gpu import learns_on_gpu
 
 LEASE = {"CUDA_VISIBLE_DEVICES": "GPU-1"}
@@ -25,16 +29,19 @@ NO_LEASE = {"CUDA_VISIBLE_DEVICES": ""}
 def test_the_gpu_of_the_lease_is_used_unless_told_otherwise(
     asked: bool | None, environment: dict[str, str], sees_gpu: bool, expected: bool, warning: str
 ) -> None:
-    told: list[str] = []
+    sink = io.StringIO()
 
-    assert expected == learns_on_gpu(asked, environment, lambda: sees_gpu, told.append)
+    assert expected == learns_on_gpu(asked, environment, TelemetryEmitter("r", sink=sink), lambda: sees_gpu)
 
-    assert [f"{warning}, but torch can use none here: this run learns on the CPU"] * bool(warning) == told
+    told = [json.loads(line)["payload"] for line in sink.getvalue().splitlines()]
+    text = f"{warning}, but torch can use none here: this run learns on the CPU"
+    assert [{"level": "warning", "stream": "worker", "text": text}] * bool(warning) == told
 
 
 def test_the_library_is_not_asked_where_its_answer_does_not_count() -> None:
     def import_torch() -> bool:
         raise AssertionError("this takes seconds")
 
-    assert not learns_on_gpu(False, LEASE, import_torch, print)
-    assert not learns_on_gpu(None, NO_LEASE, import_torch, print)
+    emitter = TelemetryEmitter("r", sink=io.StringIO())
+    assert not learns_on_gpu(False, LEASE, emitter, import_torch)
+    assert not learns_on_gpu(None, NO_LEASE, emitter, import_torch)

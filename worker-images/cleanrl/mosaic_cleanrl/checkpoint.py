@@ -5,7 +5,6 @@ The file is a pickle, as CleanRL's own models are: load only what your own runs 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
@@ -97,18 +96,6 @@ def save(checkpoint: Checkpoint, path: Path) -> str:
     return digest
 
 
-def prune(directory: Path, keep: int) -> None:
-    """Delete all but the *keep* checkpoints in *directory* that were written last, and what was never finished.
-
-    By time and not by step: a run that went back to an older checkpoint keeps what it writes after it. What
-    cannot be deleted stays.
-    """
-    with contextlib.suppress(OSError):
-        finished = sorted(directory.glob("step-*.pt"), key=lambda path: path.stat().st_mtime_ns)
-        for old in (*finished[:-keep], *directory.glob("step-*.part")):
-            old.unlink()
-
-
 def load(path: Path) -> Checkpoint:
     """Read what `save` wrote.
 
@@ -120,9 +107,3 @@ def load(path: Path) -> Checkpoint:
         return Checkpoint(**torch.load(path, map_location="cpu", weights_only=False))
     except Exception as error:
         raise BadInput(str(path), [f"is not a checkpoint of the CleanRL worker: {error}"]) from error
-
-
-def faults_of(checkpoint: Checkpoint, *, script: str, env_id: str) -> list[str]:
-    """Return what keeps a run of *script* on *env_id* from going on from *checkpoint*."""
-    pairs = (("algorithm", checkpoint.script, script), ("environment", checkpoint.env_id, env_id))
-    return [f"is of {what} {theirs!r}, this run is of {ours!r}" for what, theirs, ours in pairs if theirs != ours]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.errors import BadInput
+from mosaic.worker.checkpoints import prune, shown
 from mosaic_cleanrl import checkpoint as checkpoints
 from mosaic_cleanrl.checkpoint import Checkpoint
 from mosaic_cleanrl.state import give_back, lasting_arrays, take_learned, take_progress
@@ -83,12 +84,9 @@ class MainLoop:
             return
         self._saved_step, self.last_saved = step, path
         facts = {"step": step, "episode": self._place["episodes"], "sha256": digest}
-        self._training.emitter.checkpoint_saved({"checkpoint_path": self._shown(path), **facts})
-        checkpoints.prune(self._checkpoint_dir, self._keep_checkpoints)
-
-    def _shown(self, path: Path) -> str:
-        """Return *path* relative to the run directory, where the scripts work, if it lies inside."""
-        return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+        # The scripts work in the run directory.
+        self._training.emitter.checkpoint_saved({"checkpoint_path": shown(path, Path.cwd()), **facts})
+        prune(self._checkpoint_dir, self._keep_checkpoints)
 
     def _boundary(self, turn: int) -> None:
         # A loop over single steps passes here thousands of times a second, so it notes only what it will need.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import shlex
@@ -14,6 +13,7 @@ from typing import Any
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
+from mosaic.worker.checkpoints import digest_of, mismatches
 from mosaic.worker.evaluation import write_evaluation
 from mosaic.worker.gpu import learns_on_gpu
 from mosaic.worker.wandb_guard import WandbGuard
@@ -68,14 +68,14 @@ class CleanRLRuntime:
             BadInput: the file cannot be read, or is of another algorithm or environment.
 
         """
-        from mosaic_cleanrl.checkpoint import faults_of, load
+        from mosaic_cleanrl.checkpoint import load
 
         kept = load(checkpoint)
-        faults = faults_of(kept, script=self.script.name, env_id=self.env_id)
+        faults = mismatches(("algorithm", kept.script, self.script.name), ("environment", kept.env_id, self.env_id))
         if faults:
             raise BadInput(str(checkpoint), faults)
         self._resume_path, self.seed = checkpoint, kept.seed
-        return {"step": kept.step, "sha256": hashlib.sha256(checkpoint.read_bytes()).hexdigest()}
+        return {"step": kept.step, "sha256": digest_of(checkpoint)}
 
     def arguments(self) -> list[str]:
         """Return the command line that the script is given."""
@@ -84,7 +84,7 @@ class CleanRLRuntime:
             "env_id": self.env_id,
             "total_timesteps": config.total_steps,
             "seed": self.seed,
-            "cuda": self._learns_on_gpu(),
+            "cuda": learns_on_gpu(config.cuda, self._environment, self.emitter),
             "capture_video": config.capture_video,
             **config.parameters,
         }
@@ -190,16 +190,6 @@ class CleanRLRuntime:
                 f"{self.script.name} with the settings of preset {self.config.chosen_preset}: {told}; "
                 "preset=none gives the script's own"
             )
-
-    def _learns_on_gpu(self) -> bool:
-        def sees_gpu() -> bool:
-            import torch
-
-            return bool(torch.cuda.is_available())
-
-        return learns_on_gpu(
-            self.config.cuda, self._environment, sees_gpu, lambda sentence: self.emitter.log(sentence, "warning")
-        )
 
     def _prepare_run_dir(self) -> None:
         self.run_dir.mkdir(parents=True, exist_ok=True)

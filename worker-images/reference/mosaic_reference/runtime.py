@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import secrets
 import time
@@ -15,6 +13,8 @@ from typing import Any
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
+from mosaic.worker.checkpoints import mismatches, shown
+from mosaic.worker.evaluation import write_evaluation
 from mosaic_reference.checkpoint import Checkpoint, Progress, load, save
 from mosaic_reference.config import ReferenceConfig
 from mosaic_reference.episodes import (
@@ -211,18 +211,11 @@ class ReferenceRuntime:
         path = self.checkpoint_dir / f"step-{step:09d}.npz"
         digest = save(checkpoint, path)
         facts = {"step": step, "episode": checkpoint.progress.episode, "sha256": digest}
-        self.emitter.checkpoint_saved({"checkpoint_path": self._shown(path), **facts})
+        self.emitter.checkpoint_saved({"checkpoint_path": shown(path, self.run_dir), **facts})
 
     def _take(self, checkpoint: Checkpoint, source: str) -> None:
         ours, theirs = self.progress, checkpoint.progress
-        faults = [
-            f"is of {what} {their!r}, this run is of {our!r}"
-            for what, our, their in (
-                ("environment", ours.env_id, theirs.env_id),
-                ("algorithm", ours.algo, theirs.algo),
-            )
-            if our != their
-        ]
+        faults = mismatches(("environment", theirs.env_id, ours.env_id), ("algorithm", theirs.algo, ours.algo))
         if faults:
             raise BadInput(source, faults)
         self.progress = theirs
@@ -231,12 +224,8 @@ class ReferenceRuntime:
     def _evaluate_at_the_end(self) -> dict[str, Any]:
         seeds = [episode_seed(self.progress.seed, -1 - number) for number in range(self.config.eval_episodes)]
         summary = self._play_greedily(seeds)
-        content = (json.dumps(summary, indent=2) + "\n").encode()
-        (self.run_dir / EVALUATION_FILE).write_bytes(content)
-        digest = hashlib.sha256(content).hexdigest()
-        self.emitter.artifact(EVALUATION_FILE, "evaluation", digest, size_bytes=len(content))
         self.emitter.metric("eval/mean_return", summary["mean_return"], self.progress.step)
-        return {"evaluation": {name: value for name, value in summary.items() if name != "episodes"}}
+        return {"evaluation": write_evaluation(summary, self.emitter, self.run_dir)}
 
     def _play_greedily(self, seeds: Sequence[int]) -> dict[str, Any]:
         rows = [play_episode(self.env, self.encoder, self.learner, seed) for seed in seeds]
@@ -255,13 +244,6 @@ class ReferenceRuntime:
             "seed": progress.seed,
             "metrics": {"mean_return": fmean(recent)} if recent else {},
         }
-
-    def _shown(self, path: Path) -> str:
-        """Return *path* relative to the run directory where it lies inside."""
-        try:
-            return str(path.resolve().relative_to(self.run_dir.resolve()))
-        except ValueError:
-            return str(path)
 
 
 def _given(value: float | None, otherwise: float) -> float:

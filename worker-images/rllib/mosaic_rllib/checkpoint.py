@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -12,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.errors import BadInput
+from mosaic.worker.checkpoints import digest_of, mismatches
 
 #: The folder of the archive that RLlib wrote, and the file beside it that this worker wrote.
 ALGORITHM = "algorithm"
 _PROGRESS = "progress.json"
 #: Policies that follow from the environment.
 UNDECIDED = "auto"
-_BLOCK = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def pack(directory: Path, progress: Progress, path: Path) -> str:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    return sha256_of(path)
+    return digest_of(path)
 
 
 def unpack(path: Path, scratch: Path) -> tuple[Path, Progress]:
@@ -82,30 +81,10 @@ def unpack(path: Path, scratch: Path) -> tuple[Path, Progress]:
     return scratch / ALGORITHM, progress
 
 
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def mismatch(ours: Progress, theirs: Progress) -> list[str]:
     """Say in which ways a checkpoint is of another kind of run."""
-    return [
-        f"is of {what} {getattr(theirs, what)!r}, this run is of {getattr(ours, what)!r}"
-        for what in ("env_id", "algo", "policies")
-        if getattr(ours, what) not in (getattr(theirs, what), UNDECIDED)
-    ]
-
-
-def shown(path: Path, run_dir: Path) -> str:
-    """Return *path* relative to the run directory where it lies inside."""
-    try:
-        return str(path.resolve().relative_to(run_dir.resolve()))
-    except ValueError:
-        return str(path)
+    compared = [(what, getattr(theirs, what), getattr(ours, what)) for what in ("env_id", "algo", "policies")]
+    return mismatches(*(one for one in compared if one[2] != UNDECIDED))
 
 
 def _member(content: bytes) -> tuple[tarfile.TarInfo, io.BytesIO]:

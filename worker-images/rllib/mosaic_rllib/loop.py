@@ -13,8 +13,9 @@ from typing import Any
 from ray.rllib.algorithms.algorithm import Algorithm
 
 from mosaic.worker import TelemetryEmitter
+from mosaic.worker.checkpoints import digest_of, prune, shown
 from mosaic_rllib.callbacks import EpisodeReporter, FinishedEpisode, finished_in
-from mosaic_rllib.checkpoint import Progress, pack, sha256_of, shown, unpack
+from mosaic_rllib.checkpoint import Progress, pack, unpack
 from mosaic_rllib.config import RLlibConfig
 from mosaic_rllib.failures import explained
 from mosaic_rllib.interruption import GivenUp, Wishes, run_until
@@ -94,7 +95,7 @@ class TrainingLoop:
         if resume_from is not None:
             restore(algorithm, unpack(resume_from, self._scratch / "resumed")[0])
             begin_anew(algorithm, derived_seed(self.progress.seed, self.progress.step))
-            facts = {"step": self.progress.step, "episode": self.progress.episode, "sha256": sha256_of(resume_from)}
+            facts = {"step": self.progress.step, "episode": self.progress.episode, "sha256": digest_of(resume_from)}
             self._emitter.checkpoint_loaded({"checkpoint_path": str(resume_from), **facts})
         return algorithm
 
@@ -197,8 +198,7 @@ class TrainingLoop:
             return
         facts = {"step": kept.step, "episode": kept.episode, "sha256": digest}
         self._emitter.checkpoint_saved({"checkpoint_path": shown(path, self._run_dir), **facts})
-        for old in sorted(self._checkpoint_dir.glob("step-*.tar"))[: -self._config.keep_checkpoints]:
-            old.unlink(missing_ok=True)
+        prune(self._checkpoint_dir, self._config.keep_checkpoints)
 
     def _tell_of_missing(self, step: int, error: OSError) -> None:
         sentence = f"no checkpoint at step {step}: {error.strerror or error}; training goes on"

@@ -124,14 +124,7 @@ class RLlibRuntime:
             )
 
     def _plan(self) -> Plan:
-        def sees_gpu() -> bool:
-            import torch
-
-            return bool(torch.cuda.is_available())
-
-        on_gpu = learns_on_gpu(
-            self.config.cuda, self._environment, sees_gpu, lambda sentence: self.emitter.log(sentence, "warning")
-        )
+        on_gpu = learns_on_gpu(self.config.cuda, self._environment, self.emitter)
         return make_plan(self.config, self.progress.seed, self._cpus, on_gpu=on_gpu)
 
     def _train(self, scratch: Path) -> dict[str, Any]:

@@ -8,7 +8,6 @@ It appears whole or not at all.
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import os
 import pickle
@@ -104,20 +103,6 @@ def restore(path: Path, agent: Any) -> dict[str, Any]:
     _set_generators(kept["generators"])
     extra: dict[str, Any] = kept["extra"]
     return extra
-
-
-def digest(path: Path) -> str:
-    """Return one SHA-256 for a whole checkpoint: that of the digests of its files, by name."""
-    whole = hashlib.sha256()
-    for file in sorted(path.iterdir()):
-        whole.update(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n".encode())
-    return whole.hexdigest()
-
-
-def prune(directory: Path, keep: int) -> None:
-    """Delete all but the newest *keep* checkpoints in *directory*."""
-    for old in sorted(directory.glob("step-*"))[:-keep]:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _save_state(path: Path, agent: Any, extra: Mapping[str, Any], replay_limit_mb: int) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from xuance.environment.vector_envs import DummyVecMultiAgentEnv
 from xuance.torch.agents import REGISTRY_Agents
 
 from mosaic.errors import BadInput
+from mosaic.worker.gpu import torch_sees_gpu
 from mosaic_xuance.config import TEAM_IN_PROCESS, XuanCeConfig
 from mosaic_xuance.registry import register
 
@@ -58,11 +59,6 @@ def use_threads_of_lease() -> None:
     """Let torch compute with as many threads as the run was given, one if nobody said."""
     given = os.environ.get("OMP_NUM_THREADS", "1")
     torch.set_num_threads(int(given) if given.isdigit() and int(given) > 0 else 1)
-
-
-def sees_gpu() -> bool:
-    """Tell whether torch can use a GPU."""
-    return bool(torch.cuda.is_available())
 
 
 def arguments(config: XuanCeConfig, overrides: Mapping[str, Any]) -> Settings:
@@ -114,7 +110,7 @@ def is_fault_of_environment(error: BaseException) -> bool:
 
 def _check_device(device: str | None) -> None:
     # XuanCe itself would take the CPU without a word.
-    if device not in (None, "cpu") and not sees_gpu():
+    if device not in (None, "cpu") and not torch_sees_gpu():
         raise BadInput(f"device {device}", ["no GPU can be used here; leave device to the lease, or set it to cpu"])
 
 

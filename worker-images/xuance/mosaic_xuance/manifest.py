@@ -13,6 +13,7 @@ from mosaic.worker import (
     WandBMetadata,
     WorkerAnalyticsManifest,
 )
+from mosaic.worker.checkpoints import shown
 from mosaic_xuance.config import XuanCeConfig
 
 
@@ -42,14 +43,6 @@ def write_manifest(
         artifacts=artifacts,
         metadata={"seed": summary["seed"], "notes": config.notes, "summary": dict(summary)},
     ).save(run_dir / "analytics.json")
-
-
-def shown(path: Path, run_dir: Path) -> str:
-    """Return *path* relative to the run directory where it lies inside."""
-    try:
-        return str(path.resolve().relative_to(run_dir.resolve()))
-    except ValueError:
-        return str(path)
 
 
 def _wandb(config: XuanCeConfig, run_path: str | None) -> WandBMetadata:

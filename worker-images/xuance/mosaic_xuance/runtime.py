@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic.errors import BadInput
 from mosaic.worker import TelemetryEmitter
+from mosaic.worker.checkpoints import digest_of, mismatches, prune, shown
 from mosaic.worker.evaluation import PlayedEpisode, tell_evaluation, write_evaluation
 from mosaic.worker.gpu import learns_on_gpu
 from mosaic.worker.interactive import serve
 from mosaic.worker.wandb_guard import WandbGuard
 from mosaic_xuance.config import XuanCeConfig
-from mosaic_xuance.manifest import shown, write_manifest
+from mosaic_xuance.manifest import write_manifest
 
 if TYPE_CHECKING:
     from mosaic_xuance.checkpoints import About
@@ -81,11 +82,9 @@ class XuanCeRuntime:
             BadInput: it cannot be read, or is of another environment or algorithm.
 
         """
-        from mosaic_xuance.checkpoints import digest
-
         about = self._check(checkpoint)
         self.seed, self._resume_from = about.seed, checkpoint
-        return {"step": about.step, "sha256": digest(checkpoint)}
+        return {"step": about.step, "sha256": digest_of(checkpoint)}
 
     def run(self) -> dict[str, Any]:
         """Train to the end, or until asked to stop; evaluate; return a summary.
@@ -224,13 +223,13 @@ class XuanCeRuntime:
             about = checkpoints.save(
                 path, self._agent, about, tally.to_dict(), replay_limit_mb=self.config.replay_limit_mb
             )
-            digest = checkpoints.digest(path)
+            digest = digest_of(path)
         except (OSError, RuntimeError) as error:
             self.emitter.log(f"the checkpoint at step {step} could not be written, training goes on: {error}", "error")
             return
         facts = {"step": step, "episode": tally.episodes, "sha256": digest, "starts_anew": list(about.missing)}
         self.emitter.checkpoint_saved({"checkpoint_path": shown(path, self.run_dir), **facts})
-        checkpoints.prune(self.checkpoint_dir, self.config.keep_checkpoints)
+        prune(self.checkpoint_dir, self.config.keep_checkpoints)
 
     def _use_policy_of_config(self) -> None:
         if self.config.policy_path:
@@ -242,14 +241,9 @@ class XuanCeRuntime:
         from mosaic_xuance.checkpoints import read_about
 
         theirs = read_about(checkpoint)
-        faults = [
-            f"is of {what} {their!r}, this run is of {our!r}"
-            for what, our, their in (
-                ("environment", self.config.env_id, theirs.env_id),
-                ("algorithm", self.config.algo, theirs.algo),
-            )
-            if our != their
-        ]
+        faults = mismatches(
+            ("environment", theirs.env_id, self.config.env_id), ("algorithm", theirs.algo, self.config.algo)
+        )
         if faults:
             raise BadInput(str(checkpoint), faults)
         return theirs
@@ -295,16 +289,7 @@ class XuanCeRuntime:
     def _device(self) -> str:
         if self.config.device is not None:
             return self.config.device
-
-        def sees_gpu() -> bool:
-            from mosaic_xuance import library
-
-            return library.sees_gpu()
-
-        on_gpu = learns_on_gpu(
-            self.config.cuda, self._environment, sees_gpu, lambda sentence: self.emitter.log(sentence, "warning")
-        )
-        return "cuda:0" if on_gpu else "cpu"
+        return "cuda:0" if learns_on_gpu(self.config.cuda, self._environment, self.emitter) else "cpu"
 
     def _show_plan(self) -> dict[str, Any]:
         """Say what would be executed: XuanCe's arguments as they would be."""
