@@ -11,7 +11,8 @@ import pytest
 
 from mosaic.errors import BadInput
 from mosaic.worker.config import load_strictly
-from mosaic.worker.extras import own_names, unfold
+from mosaic.worker.extras import LibrarySettings, own_names, unfold
+from mosaic.worker.schema import setting
 
 SETTINGS = ("run_id", "env_id", "total_steps", "cuda", "wandb_project", "algo_params", "extras")
 
@@ -78,3 +79,21 @@ def test_a_config_file_may_use_other_names(tmp_path: Path) -> None:
     path.write_text(json.dumps({"run_id": "r", "total_timesteps": "many"}))
     with pytest.raises(BadInput, match="total_steps: must be an integer"):
         load_strictly(path, Settings)
+
+
+@dataclass(frozen=True)
+class OfLibrary(LibrarySettings):
+    """Those of a worker for a library."""
+
+    run_id: str
+    total_steps: int = setting(10, "How long", minimum=1)
+    algo_params: dict[str, Any] = setting({}, "Hyper-parameters")
+    extras: dict[str, Any] = setting({}, "More of the above")
+
+
+def test_settings_of_a_library_come_back_from_what_they_tell() -> None:
+    settings = OfLibrary.from_dict({"run_id": "r", "extras": {"total_timesteps": 5, "gamma": 0.9}})
+
+    assert OfLibrary("r", 5, {"gamma": 0.9}) == settings
+    assert settings == OfLibrary.from_dict(settings.to_dict())
+    assert settings.extras is not OfLibrary("s").extras

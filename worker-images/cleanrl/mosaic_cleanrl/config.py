@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from mosaic.errors import BadInput
 from mosaic.worker import config_schema, validate_config
-from mosaic.worker.extras import unfold
+from mosaic.worker.extras import LibrarySettings
+from mosaic.worker.schema import setting
 from mosaic.worker.validation import INSIDE_RUN_DIRECTORY
 
 #: Hyper-parameters for a purpose, by script. CleanRL's own are meant for half a million steps and more.
@@ -32,52 +33,46 @@ PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 SHORT_RUN_STEPS = 200_000
 
 
-def _setting(default: Any, help_text: str, **limits: Any) -> Any:
-    if isinstance(default, dict):
-        return field(default_factory=dict, metadata={"help": help_text})
-    return field(default=default, metadata={"help": help_text, **limits})
-
-
 @dataclass(frozen=True)
-class CleanRLConfig:
+class CleanRLConfig(LibrarySettings):
     """What a user may set; every fault is reported before anything starts."""
 
     run_id: str = field(metadata={"help": "Name of the run, given by the fleet"})
-    seed: int | None = _setting(1, "Everything random follows from it; null draws a new one", minimum=0)
-    algo: str = _setting("ppo", "The CleanRL script to run")
-    env_id: str | None = _setting(None, "What to learn; null = what the script itself would take")
-    total_steps: int = _setting(100_000, "Steps in the environment, all parallel ones together", minimum=1)
-    num_envs: int | None = _setting(
+    seed: int | None = setting(1, "Everything random follows from it; null draws a new one", minimum=0)
+    algo: str = setting("ppo", "The CleanRL script to run")
+    env_id: str | None = setting(None, "What to learn; null = what the script itself would take")
+    total_steps: int = setting(100_000, "Steps in the environment, all parallel ones together", minimum=1)
+    num_envs: int | None = setting(
         None, "Environments played in turn, for scripts that have --num-envs; null = the script's own", minimum=1
     )
-    cuda: bool | None = _setting(None, "Learn on a GPU; null: the GPU of the lease if there is one")
-    preset: Literal["auto", "none", "short_run"] = _setting(
+    cuda: bool | None = setting(None, "Learn on a GPU; null: the GPU of the lease if there is one")
+    preset: Literal["auto", "none", "short_run"] = setting(
         "auto",
         "Hyper-parameters to begin with: none = the script's own, short_run = those with which ppo learns within "
         "100,000 steps, auto = short_run for a short ppo run on CartPole that sets no others, else none",
     )
-    algo_params: dict[str, Any] = _setting({}, "Hyper-parameters of the script, by its own names")
-    capture_video: bool = _setting(False, "Record videos of the first environment under videos/")
-    checkpoint_every: int = _setting(25_000, "Steps between two checkpoints", minimum=1)
-    keep_checkpoints: int = _setting(3, "How many checkpoints stay on disk", minimum=1, maximum=1000)
-    replay_limit_mb: int = _setting(
+    algo_params: dict[str, Any] = setting({}, "Hyper-parameters of the script, by its own names")
+    capture_video: bool = setting(False, "Record videos of the first environment under videos/")
+    checkpoint_every: int = setting(25_000, "Steps between two checkpoints", minimum=1)
+    keep_checkpoints: int = setting(3, "How many checkpoints stay on disk", minimum=1, maximum=1000)
+    replay_limit_mb: int = setting(
         512, "A replay buffer up to this size goes into checkpoints; a larger one is refilled after resume", minimum=0
     )
-    eval_episodes: int = _setting(0, "Episodes played with the final policy; 0 = none", minimum=0, maximum=10_000)
-    mode: Literal["train", "policy_eval"] = _setting("train", "Learn, or only play the policy in policy_path")
-    policy_path: str | None = _setting(None, "A checkpoint of this worker, for policy_eval and --interactive")
-    tensorboard_dir: str = _setting(
+    eval_episodes: int = setting(0, "Episodes played with the final policy; 0 = none", minimum=0, maximum=10_000)
+    mode: Literal["train", "policy_eval"] = setting("train", "Learn, or only play the policy in policy_path")
+    policy_path: str | None = setting(None, "A checkpoint of this worker, for policy_eval and --interactive")
+    tensorboard_dir: str = setting(
         "tensorboard", "Where event files go, inside the run directory", format=INSIDE_RUN_DIRECTORY
     )
-    track_wandb: bool = _setting(False, "Also send the curves to Weights & Biases")
-    wandb_mode: Literal["online", "offline"] = _setting("online", "offline only writes files, for `wandb sync` later")
-    wandb_project: str = _setting("mosaic", "Project of W&B")
-    wandb_entity: str | None = _setting(None, "User or team of W&B; null = that of the key")
-    wandb_run_name: str | None = _setting(None, "Name shown by W&B; null = the run's id")
-    wandb_group: str | None = _setting(None, "Group of W&B")
-    wandb_tags: list[str] = field(default_factory=list, metadata={"help": "Tags of W&B"})
-    notes: str = _setting("", "Anything you want to remember about this run")
-    extras: dict[str, Any] = _setting({}, "More of the above in one place, as the desktop application writes it")
+    track_wandb: bool = setting(False, "Also send the curves to Weights & Biases")
+    wandb_mode: Literal["online", "offline"] = setting("online", "offline only writes files, for `wandb sync` later")
+    wandb_project: str = setting("mosaic", "Project of W&B")
+    wandb_entity: str | None = setting(None, "User or team of W&B; null = that of the key")
+    wandb_run_name: str | None = setting(None, "Name shown by W&B; null = the run's id")
+    wandb_group: str | None = setting(None, "Group of W&B")
+    wandb_tags: list[str] = setting([], "Tags of W&B")
+    notes: str = setting("", "Anything you want to remember about this run")
+    extras: dict[str, Any] = setting({}, "More of the above in one place, as the desktop application writes it")
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming all of it at once."""
@@ -86,18 +81,6 @@ class CleanRLConfig:
             faults = self._script_faults()
         if faults:
             raise ValueError("; ".join(faults))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> CleanRLConfig:
-        """Build the settings from what `to_dict` returned; other fields are refused.
-
-        The entries of ``extras`` become settings, or arguments of the script.
-        """
-        return cls(**unfold(data, [one.name for one in fields(cls)]))
 
     @property
     def resolved_env_id(self) -> str:

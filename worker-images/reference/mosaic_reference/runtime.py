@@ -32,8 +32,6 @@ from mosaic_reference.tasks import TASKS, encoder_for, make_env
 
 #: Episodes in the running mean of returns.
 RECENT = 20
-#: Rows and summary of the final evaluation, in the run directory.
-EVALUATION_FILE = "evaluation.json"
 
 _PAUSE_LOOK_S = 0.05
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,8 @@ from typing import Any, Literal
 from mosaic.errors import did_you_mean
 from mosaic.worker import validate_config
 from mosaic.worker.environments import catalog
-from mosaic.worker.extras import unfold
+from mosaic.worker.extras import LibrarySettings
+from mosaic.worker.schema import setting
 from mosaic.worker.validation import INSIDE_RUN_DIRECTORY
 from mosaic_xuance.catalog import Recipe, algorithms, find_recipe, recipes, recipes_of
 from mosaic_xuance.schema import build_schema
@@ -22,54 +23,45 @@ TEAM_IN_PROCESS = "TeamInProcess"
 _IN_PROCESS = {"SubprocVecMultiAgentEnv": TEAM_IN_PROCESS}
 
 
-def _setting(default: Any, help_text: str, **limits: Any) -> Any:
-    return field(default=default, metadata={"help": help_text, **limits})
-
-
 @dataclass(frozen=True)
-class XuanCeConfig:
+class XuanCeConfig(LibrarySettings):
     """What a user may set; every fault is reported before anything starts."""
 
     run_id: str = field(metadata={"help": "Name of the run, given by the fleet"})
-    seed: int | None = _setting(1, "Everything random follows from it; null draws a new one", minimum=0)
-    algo: str = _setting("ppo", "How to learn, by XuanCe's name for it in lower case")
-    env_id: str = _setting("CartPole-v1", "What to learn")
-    total_steps: int = _setting(100_000, "Steps in all environments together", minimum=1, maximum=10**10)
-    num_envs: int | None = _setting(
+    seed: int | None = setting(1, "Everything random follows from it; null draws a new one", minimum=0)
+    algo: str = setting("ppo", "How to learn, by XuanCe's name for it in lower case")
+    env_id: str = setting("CartPole-v1", "What to learn")
+    total_steps: int = setting(100_000, "Steps in all environments together", minimum=1, maximum=10**10)
+    num_envs: int | None = setting(
         None, "Environments stepped side by side; null = what XuanCe's authors chose", minimum=1, maximum=1024
     )
-    device: str | None = _setting(
+    device: str | None = setting(
         None, "Where the networks live: cpu, cuda or cuda:N; null = as cuda says", pattern=r"^(cpu|cuda(:\d+)?)$"
     )
-    cuda: bool | None = _setting(None, "Learn on a GPU; null: the GPU of the lease if there is one")
-    algo_params: dict[str, Any] = field(
-        default_factory=dict, metadata={"help": "Hyper-parameters by XuanCe's names; others keep XuanCe's defaults"}
-    )
-    mode: Literal["train", "policy_eval"] = _setting("train", "Train, or only evaluate the policy at policy_path")
-    policy_path: str | None = _setting(None, "Checkpoint to evaluate, to play interactively, or to begin training from")
-    checkpoint_every: int = _setting(20_000, "Steps between two checkpoints", minimum=1)
-    keep_checkpoints: int = _setting(3, "How many checkpoints stay on disk", minimum=1, maximum=1000)
-    replay_limit_mb: int = _setting(
+    cuda: bool | None = setting(None, "Learn on a GPU; null: the GPU of the lease if there is one")
+    algo_params: dict[str, Any] = setting({}, "Hyper-parameters by XuanCe's names; others keep XuanCe's defaults")
+    mode: Literal["train", "policy_eval"] = setting("train", "Train, or only evaluate the policy at policy_path")
+    policy_path: str | None = setting(None, "Checkpoint to evaluate, to play interactively, or to begin training from")
+    checkpoint_every: int = setting(20_000, "Steps between two checkpoints", minimum=1)
+    keep_checkpoints: int = setting(3, "How many checkpoints stay on disk", minimum=1, maximum=1000)
+    replay_limit_mb: int = setting(
         64, "A replay buffer larger than this is not kept in checkpoints and fills anew on resume", minimum=0
     )
-    metrics_every: int = _setting(500, "Steps between two points of each metric", minimum=1)
-    eval_episodes: int = _setting(10, "Greedy episodes played at the end; 0 = none", minimum=0, maximum=10_000)
-    capture_video: bool = _setting(False, "Film the first greedy episode of the evaluation")
-    tensorboard_dir: str = _setting(
+    metrics_every: int = setting(500, "Steps between two points of each metric", minimum=1)
+    eval_episodes: int = setting(10, "Greedy episodes played at the end; 0 = none", minimum=0, maximum=10_000)
+    capture_video: bool = setting(False, "Film the first greedy episode of the evaluation")
+    tensorboard_dir: str = setting(
         "tensorboard", "Where event files go, inside the run directory", format=INSIDE_RUN_DIRECTORY
     )
-    track_wandb: bool = _setting(False, "Send metrics to Weights & Biases; the key comes from WANDB_API_KEY")
-    wandb_mode: Literal["online", "offline"] = _setting("online", "offline only writes files, for `wandb sync` later")
-    wandb_project: str = _setting("mosaic", "Project of W&B", minLength=1)
-    wandb_entity: str | None = _setting(None, "User or team of W&B; null = that of the key")
-    wandb_run_name: str | None = _setting(None, "Name shown by W&B; null = the run's id")
-    wandb_group: str | None = _setting(None, "Group of W&B")
-    wandb_tags: list[str] = field(default_factory=list, metadata={"help": "Tags of W&B"})
-    notes: str = _setting("", "Anything you want to remember about this run")
-    extras: dict[str, Any] = field(
-        default_factory=dict,
-        metadata={"help": "More of the above in one place, as the desktop application writes it"},
-    )
+    track_wandb: bool = setting(False, "Send metrics to Weights & Biases; the key comes from WANDB_API_KEY")
+    wandb_mode: Literal["online", "offline"] = setting("online", "offline only writes files, for `wandb sync` later")
+    wandb_project: str = setting("mosaic", "Project of W&B", minLength=1)
+    wandb_entity: str | None = setting(None, "User or team of W&B; null = that of the key")
+    wandb_run_name: str | None = setting(None, "Name shown by W&B; null = the run's id")
+    wandb_group: str | None = setting(None, "Group of W&B")
+    wandb_tags: list[str] = setting([], "Tags of W&B")
+    notes: str = setting("", "Anything you want to remember about this run")
+    extras: dict[str, Any] = setting({}, "More of the above in one place, as the desktop application writes it")
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming all of it at once."""
@@ -115,18 +107,6 @@ class XuanCeConfig:
             "log_dir": str(log_dir.resolve()),
             "model_dir": str(model_dir.resolve()),
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> XuanCeConfig:
-        """Build the settings from what `to_dict` returned; other fields are refused.
-
-        The entries of ``extras`` become settings, or hyper-parameters.
-        """
-        return cls(**unfold(data, [one.name for one in fields(cls)]))
 
     def _pair_fault(self) -> str | None:
         """Say why the algorithm cannot train on the environment, if both are known and it cannot."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeVar
+
+SettingsT = TypeVar("SettingsT", bound="LibrarySettings")
 
 #: Names that upstream's forms and examples use, and the setting that each means.
 OTHER_NAMES: Mapping[str, str] = {
@@ -16,6 +19,23 @@ OTHER_NAMES: Mapping[str, str] = {
 _LAUNCHER_IDS = frozenset({"worker_id", "agent_id"})
 #: What the platform itself reads in a config, so it has one place.
 _NOT_IN_EXTRAS = frozenset({"run_id", "algo", "env_id", "extras"})
+
+
+@dataclass(frozen=True)
+class LibrarySettings:
+    """What the settings of all library workers do alike; they themselves are those of each."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls: type[SettingsT], data: dict[str, Any]) -> SettingsT:
+        """Build the settings from what `to_dict` returned; other fields are refused.
+
+        The entries of ``extras`` become settings, or hyper-parameters of the library.
+        """
+        return cls(**unfold(data, [one.name for one in fields(cls)]))
 
 
 def unfold(data: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:

@@ -47,6 +47,14 @@ _CONSTRAINTS = (
 )
 
 
+def setting(default: Any, help_text: str, **limits: Any) -> Any:
+    """Return a field of a config with its help and *limits*; a list or dict is made anew for each config."""
+    metadata = {"help": help_text, **limits}
+    if isinstance(default, (list, dict)):
+        return dataclasses.field(default_factory=default.copy, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
 def config_schema(config_class: type) -> dict[str, Any]:
     """Return the JSON Schema 2020-12 of *config_class*.
 
