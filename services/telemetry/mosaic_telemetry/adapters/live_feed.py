@@ -110,7 +110,6 @@ class RedisFeed:
             except redis.RedisError:
                 self._ending.wait(_RECONNECT_S)
             except Exception:
-                # Anybody may write to the channel, and what was sent there must not end the hearing of what follows.
                 log.exception("news of other replicas come later; listening anew")
                 self._ending.wait(_RECONNECT_S)
 
@@ -122,6 +121,7 @@ class RedisFeed:
                 while not self._ending.is_set():
                     message = pubsub.get_message(timeout=_LOOK_UP_S)
                     if message is not None:
-                        self._local.publish(message["data"].decode().split(" "))
+                        # Anybody may write to the channel; what is no name of a run wakes nobody.
+                        self._local.publish(message["data"].decode(errors="replace").split(" "))
         finally:
             client.close()
