@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tarfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,15 @@ def changed_networks(worker: InstalledWorker, run: WorkerRun) -> dict[str, bool]
     )
     changed: dict[str, bool] = json.loads(answer.stdout)
     return changed
+
+
+def pids_in_session(leader: int) -> list[int]:
+    """Return the living processes of a session."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            found += [int(entry.name)] if os.getsid(int(entry.name)) == leader else []
+    return found
 
 
 def processes_of(run_dir: Path, *, within_s: float = 10.0) -> list[str]:

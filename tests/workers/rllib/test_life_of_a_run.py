@@ -16,7 +16,7 @@ import pytest
 from mosaic.testing.conformance import check_worker
 from tests.stack.waiting import until
 from tests.workers.conftest import InstalledWorker, WorkerRun
-from tests.workers.rllib.conftest import checkpoints_of, processes_of
+from tests.workers.rllib.conftest import checkpoints_of, pids_in_session, processes_of
 
 pytestmark = pytest.mark.slow
 
@@ -100,7 +100,7 @@ def test_a_stop_leaves_a_checkpoint_within_its_grace_and_no_process(rllib: Insta
     process = rllib.start("stopped", {"seed": 1, "num_env_runners": 1, "total_steps": 1_000_000})
     _wait_for(process, '"loss/policy"')
 
-    # As the agent does it: Ray's own processes hear it too.
+    # As the agent does it: Ray's own processes are told, too.
     os.killpg(process.pid, signal.SIGTERM)
     asked = time.monotonic()
     stopped = rllib.finish(process, "stopped")
@@ -112,6 +112,21 @@ def test_a_stop_leaves_a_checkpoint_within_its_grace_and_no_process(rllib: Insta
     (saved,) = stopped.of("checkpoint_saved")
     assert saved["step"] == stopped.of("run_cancelled")[-1]["steps"] > 0
     assert saved["sha256"] == sha256(checkpoints_of(stopped)[0].read_bytes()).hexdigest()
+
+
+def test_a_stop_that_reaches_rays_processes_first_ends_none_of_them(rllib: InstalledWorker) -> None:
+    process = rllib.start("shielded", {**SMALL, "num_env_runners": 1, "total_steps": 1_000_000})
+    _wait_for(process, '"loss/policy"')
+    rays = {*pids_in_session(process.pid)} - {process.pid}
+
+    for pid in rays:
+        os.kill(pid, signal.SIGTERM)
+
+    for _ in range(3):
+        _wait_for(process, '"loss/policy"')
+    assert rays <= {*pids_in_session(process.pid)}
+    os.killpg(process.pid, signal.SIGTERM)
+    assert 143 == rllib.finish(process, "shielded").exit_code
 
 
 @pytest.mark.parametrize("sign", ["", "session_*", "session_*/sockets/raylet"])

@@ -8,8 +8,10 @@ import os
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +25,9 @@ _OBJECT_STORE_BYTES = 400 * 1024**2
 _PREFIX = "mosaic-ray-"
 #: The variable that names a file for the last words of a process that plays: RLlib does not pass them on.
 LAST_WORDS = "MOSAIC_RLLIB_LAST_WORDS"
-#: How long Ray may take to end by itself, and that when the run was asked to stop.
+#: How long it may take to leave Ray, and that when the run was asked to stop.
 _FAREWELL_S = 5.0
-_HASTY_FAREWELL_S = 0.5
+_HASTY_FAREWELL_S = 2.0
 #: How often it is looked, while Ray starts, whether the run was asked to stop.
 _LOOK_S = 0.1
 
@@ -93,6 +95,9 @@ class _Keeper(threading.Thread):
     def run(self) -> None:
         import ray
 
+        # Who stops a run tells all its processes. Ray's inherit this and go on: if they were gone before we have saved
+        # and left, Ray's native code would end this process, too, without a word.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
             ray.init(
                 address="local",
@@ -124,13 +129,20 @@ class _Keeper(threading.Thread):
             raise self._error
 
     def end(self, *, within_s: float) -> None:
-        """Let Ray say goodbye, but not for long: it would wait for each of its processes in turn."""
+        """Leave Ray, then end its processes: it would ask each in turn, which does not hear it."""
         processes = processes_of(self._directory)
         self._is_over.set()
-        self.join(within_s)
+        give_up_at = time.monotonic() + within_s
+        while self.is_alive() and self._uses_ray() and time.monotonic() < give_up_at:
+            self.join(_LOOK_S)
         for process in {*processes, *processes_of(self._directory)}:
             process.kill()
         self.join(within_s)
+
+    def _uses_ray(self) -> bool:
+        """Tell whether Ray's native code in this process still talks to its other processes, or is about to."""
+        module = sys.modules.get("ray._private.worker")
+        return not self._has_started.is_set() or hasattr(getattr(module, "global_worker", None), "core_worker")
 
 
 def _own_directory() -> Path:
