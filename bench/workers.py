@@ -1,9 +1,10 @@
-"""Training speed and start-up of the library workers against the bare libraries, taken in turns.
+"""Training speed and start-up of the library workers against the bare libraries.
 
-What is compared is what the worker's own ``--dry-run`` says it would execute, with the same seed. Speed is counted
-between the first and the last episode of a training; start-up is the time from the wish to the first episode, which
-under the agent begins with the submit call, and is taken from many trainings of a moment's length. Each training under
-the agent is compared with the bare ones before and after it, and the median counts. The last line is one JSON object.
+What is compared is what the worker's own ``--dry-run`` says it would execute, with the same seed. For the speed both
+train at the same time on the same core, each with half of it, so that whatever slows the machine slows both; what
+counts are the steps that each of them took in the same seconds. Start-up is the time from the wish to the first
+episode, which under the agent begins with the submit call, and is taken from many trainings of a moment's length by
+turns, each compared with the bare ones before and after it. The median counts. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import shlex
 import subprocess
 import tempfile
 import time
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -51,48 +54,73 @@ _EPISODE = re.compile(r"(?:episode |global_step=)(\d+)")
 class Training:
     """One training as seen from outside."""
 
-    startup_s: float
-    steps_per_s: float
-
-
-@dataclass
-class Comparison:
-    """The trainings of one library: a bare one, then by turns one under the agent and a bare one."""
-
-    bare: list[Training] = field(default_factory=list)
-    under: list[Training] = field(default_factory=list)
+    started: float
+    #: When episodes ended, and at which step.
+    episodes: list[tuple[float, int]]
 
     @property
-    def speed_ratio(self) -> float:
-        """Speed under the agent as a part of that of its bare neighbours."""
-        neighbours = pairwise(one.steps_per_s for one in self.bare)
-        return median(
-            2 * one.steps_per_s / (before + after) for one, (before, after) in zip(self.under, neighbours, strict=True)
-        )
+    def startup_s(self) -> float:
+        """Time to the end of the first episode."""
+        return self.episodes[0][0] - self.started
 
     @property
-    def startup_ms(self) -> float:
-        """What the first episode comes later under the agent than in its bare neighbours."""
-        neighbours = pairwise(one.startup_s for one in self.bare)
-        return 1000 * median(
-            one.startup_s - (before + after) / 2 for one, (before, after) in zip(self.under, neighbours, strict=True)
-        )
+    def warm_at(self) -> float:
+        """When a tenth of it was done: the first update pays for much that later ones find ready."""
+        tenth = self.episodes[-1][1] / 10
+        return next(moment for moment, step in self.episodes if step >= tenth)
+
+    def steps_at(self, moment: float) -> float:
+        """Return the steps taken until *moment*, which lies between the first and the last episode."""
+        index = max(1, bisect_left(self.episodes, (moment, 0)))
+        (before, step_before), (after, step_after) = self.episodes[index - 1 : index + 1]
+        return step_before + (step_after - step_before) * (moment - before) / max(after - before, 1e-9)
+
+
+@dataclass(frozen=True)
+class Race:
+    """A bare training and one under the agent on one core at one time."""
+
+    bare: Training
+    under: Training
+
+    @property
+    def steps_per_s(self) -> tuple[float, float]:
+        """Speed of the bare training and of the other one while both trained."""
+        begin = max(one.warm_at for one in (self.bare, self.under))
+        end = min(one.episodes[-1][0] for one in (self.bare, self.under))
+        bare, under = ((one.steps_at(end) - one.steps_at(begin)) / (end - begin) for one in (self.bare, self.under))
+        return bare, under
+
+    @property
+    def ratio(self) -> float:
+        """Speed under the agent as a part of the bare one."""
+        bare, under = self.steps_per_s
+        return under / bare
 
 
 @dataclass(frozen=True)
 class Library:
-    """What was found of one library."""
+    """What was found of one library: races, and short trainings, a bare one before and after each under the agent."""
 
-    long: Comparison
-    short: Comparison
+    races: list[Race]
+    bare_starts: list[float]
+    starts: list[float]
+
+    @property
+    def startup_ms(self) -> float:
+        """What the first episode comes later under the agent than in its bare neighbours."""
+        neighbours = pairwise(self.bare_starts)
+        return 1000 * median(
+            one - (before + after) / 2 for one, (before, after) in zip(self.starts, neighbours, strict=True)
+        )
 
     def to_dict(self) -> dict[str, float]:
         """Return the figures of this library."""
         return {
-            "speed_ratio": round(self.long.speed_ratio, 4),
-            "startup_ms": round(self.short.startup_ms),
-            "bare_steps_per_s": round(median(one.steps_per_s for one in self.long.bare)),
-            "bare_startup_s": round(median(one.startup_s for one in self.short.bare), 2),
+            "speed_ratio": round(median(race.ratio for race in self.races), 4),
+            "startup_ms": round(self.startup_ms),
+            "bare_steps_per_s_on_half_a_core": round(median(race.steps_per_s[0] for race in self.races)),
+            "bare_startup_s": round(median(self.bare_starts), 2),
         }
 
 
@@ -114,30 +142,37 @@ def bare_command(worker: str, python: Path, config: Mapping[str, Any]) -> list[s
     return [str(python), "-P", script, worker, told, str(config["total_steps"])]
 
 
-def bare_training(command: list[str]) -> Training:
-    """Train without us and return what was seen."""
+def bare_training(command: list[str], core: int | None = None) -> Training:
+    """Train without us, on *core* alone if one is named, and return what was seen."""
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "stderr").open("w+") as errors:
         # Some libraries leave their results in the home directory.
         chosen = {**os.environ, **SURROUNDINGS, "HOME": folder}
         started = time.time()
-        child = subprocess.Popen(command, cwd=folder, env=chosen, stdout=subprocess.PIPE, stderr=errors, text=True)
+        # In a session of its own, as under the agent: Linux divides a core between sessions.
+        child = subprocess.Popen(
+            command, cwd=folder, env=chosen, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        )
+        keep_on(core, child.pid)
         assert child.stdout is not None
         episodes = [(time.time(), int(told[1])) for line in child.stdout if (told := _EPISODE.search(line))]
         if child.wait() != 0:
             errors.seek(0)
             raise RuntimeError(f"the bare library failed: {shlex.join(command)}\n{errors.read()[-2000:]}")
-    return training_of(started, episodes)
+    return Training(started, episodes)
 
 
-def training_under_agent(fleet: Mosaic, worker: str, config: Mapping[str, Any]) -> Training:
+def training_under_agent(fleet: Mosaic, worker: str, config: Mapping[str, Any], core: int | None = None) -> Training:
     """Train on the platform and return what the worker stamped on its episodes."""
     started = time.time()
     (run,) = fleet.submit(Submission(worker, config, seed=SEED))
+    if core is not None:
+        (introduction,) = fleet.events(run.run_id, kinds=["attempt_started"], follow=True, limit=1)
+        keep_on(core, json.loads(introduction.line)["payload"]["pid"])
     done = fleet.wait(run.run_id)
     if done.state is not RunState.SUCCEEDED:
         raise RuntimeError(f"{worker} {done.state.value}: {done.reason}")
     fleet.manifest(run.run_id, within_s=60.0)
-    return training_of(started, list(_episodes(fleet, run.run_id)))
+    return Training(started, list(_episodes(fleet, run.run_id)))
 
 
 def _episodes(fleet: Mosaic, run_id: str) -> Iterator[tuple[float, int]]:
@@ -146,27 +181,38 @@ def _episodes(fleet: Mosaic, run_id: str) -> Iterator[tuple[float, int]]:
         yield told["timestamp"], told["payload"]["step"]
 
 
-def training_of(started: float, episodes: list[tuple[float, int]]) -> Training:
-    """Return the figures of a training that was *started* then and finished *episodes* at times and steps."""
-    (first_at, first_step), (last_at, last_step) = episodes[0], episodes[-1]
-    return Training(first_at - started, (last_step - first_step) / (last_at - first_at))
+def keep_on(core: int | None, pid: int) -> None:
+    """Keep a process that has just begun, and whatever it starts, on *core*."""
+    if core is not None:
+        os.sched_setaffinity(pid, {core})
 
 
-def compare(fleet: Mosaic, worker: str, python: Path, *, rounds: int, steps: int) -> Comparison:
-    """Train by turns; the first training under the agent only warms the disk."""
-    config = {"algo": "ppo", "env_id": "CartPole-v1", "total_steps": steps, "eval_episodes": 0}
-    command = bare_command(worker, python, config)
-    training_under_agent(fleet, worker, config)
-    found = Comparison(bare=[bare_training(command)])
-    for _ in range(rounds):
-        found.under.append(training_under_agent(fleet, worker, config))
-        found.bare.append(bare_training(command))
-        under, bare = found.under[-1], found.bare[-1]
-        print(
-            f"{worker:8} under the agent {under.steps_per_s:7.0f} steps/s, first episode after {under.startup_s:6.2f} s"
-            f"   bare {bare.steps_per_s:7.0f} steps/s, {bare.startup_s:6.2f} s",
-            flush=True,
-        )
+def race(fleet: Mosaic, worker: str, command: list[str], config: Mapping[str, Any]) -> Race:
+    """Train bare and under the agent on one core; the platform has the others."""
+    core = max(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(1) as beside:
+        bare = beside.submit(bare_training, command, core)
+        under = training_under_agent(fleet, worker, config, core)
+    return Race(bare.result(), under)
+
+
+def compare(fleet: Mosaic, worker: str, python: Path, *, races: int, starts: int) -> Library:
+    """Race, then start by turns; the first training under the agent only warms the disk."""
+    config = {"algo": "ppo", "env_id": "CartPole-v1", "eval_episodes": 0}
+    short, long = config | {"total_steps": FEW_STEPS}, config | {"total_steps": STEPS[worker]}
+    training_under_agent(fleet, worker, short)
+    found = Library([], [], [])
+    long_command, short_command = (bare_command(worker, python, chosen) for chosen in (long, short))
+    for _ in range(races):
+        found.races.append(race(fleet, worker, long_command, long))
+        bare, under = found.races[-1].steps_per_s
+        print(f"{worker:8} under the agent {under:7.0f} steps/s   bare beside it {bare:7.0f} steps/s", flush=True)
+    found.bare_starts.append(bare_training(short_command).startup_s)
+    for _ in range(starts):
+        found.starts.append(training_under_agent(fleet, worker, short).startup_s)
+        found.bare_starts.append(bare_training(short_command).startup_s)
+        under, bare = found.starts[-1], found.bare_starts[-1]
+        print(f"{worker:8} first episode under the agent after {under:6.2f} s   bare {bare:6.2f} s", flush=True)
     return found
 
 
@@ -184,7 +230,7 @@ def main() -> None:
     """Compare the libraries that were asked for, all three unless told otherwise."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", nargs="+", choices=sorted(STEPS), default=list(STEPS))
-    parser.add_argument("--rounds", type=int, default=3, help="trainings under the agent for the speed")
+    parser.add_argument("--races", type=int, default=5, help="trainings under the agent for the speed")
     parser.add_argument("--starts", type=int, default=9, help="trainings under the agent for the start-up")
     asked = parser.parse_args()
     home = home_directory(os.environ) / "bench"
@@ -193,10 +239,7 @@ def main() -> None:
     with running_platform(home) as fleet:
         for worker in asked.workers:
             python = find_environment(worker, home).python
-            found[worker] = Library(
-                long=compare(fleet, worker, python, rounds=asked.rounds, steps=STEPS[worker]),
-                short=compare(fleet, worker, python, rounds=asked.starts, steps=FEW_STEPS),
-            )
+            found[worker] = compare(fleet, worker, python, races=asked.races, starts=asked.starts)
     print(json.dumps(figures(found)))
 
 

@@ -16,7 +16,7 @@ from alembic.runtime.migration import MigrationContext
 from mosaic.hosting.database import open_engine
 from mosaic_telemetry.adapters.live_feed import InProcessFeed
 from mosaic_telemetry.adapters.sql_events import SqlEvents
-from mosaic_telemetry.adapters.tables import metadata
+from mosaic_telemetry.adapters.tables import metadata, seals
 from mosaic_telemetry.domain.series import LEVELS, SeriesKey
 from mosaic_telemetry.domain.timeline import Hearing, StreamId
 from mosaic_telemetry.handlers.finish import write_when_ready
@@ -315,6 +315,18 @@ def test_an_event_during_the_writing_of_a_manifest_is_not_forgotten(store: Event
     store.manifest_written(sealed, "{}", "sha256:old", "somewhere")
 
     assert len(store.stale_seals()) == 1
+
+
+def test_a_damaged_seal_keeps_no_other_run_from_its_manifest(store: EventStore) -> None:
+    assert isinstance(store, SqlEvents)
+    store.put_seal(a_seal(5).model_copy(update={"run_id": "damaged"}), NOON)
+    store.put_seal(a_seal(5), NOON + timedelta(seconds=1))
+    with store.engine.begin() as connection:
+        connection.execute(seals.update().where(seals.c.run_id == "damaged").values(seal='{"run_id": '))
+
+    (sealed,) = store.stale_seals()
+
+    assert sealed.seal.run_id == RUN
 
 
 def test_a_seal_that_comes_twice_changes_nothing_and_a_retry_replaces_it(store: EventStore) -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from mosaic.cli import fleet, reading
 from mosaic.cli.envs import Worker, chosen, details, family_table
+from mosaic.cli.follow import follow_runs
 from mosaic.cli.plot import Line, plot
 from mosaic.cli.render import document, no_plan, run_table, shown
 from mosaic.cli.settings import settings_table, takes
@@ -314,6 +315,17 @@ def test_a_picture_is_drawn_again_when_its_curve_is_there(capsys: pytest.Capture
 def test_a_curve_that_never_came_is_an_error_when_the_run_has_ended() -> None:
     with pytest.raises(NotFound, match="run 01A has no curve 'los', did you mean 'loss'"):
         reading.metrics(["01A"], name=["los"], watch=True)
+
+
+@pytest.mark.timeout(10)
+def test_who_follows_a_run_hears_of_whatever_broke_the_watching() -> None:
+    def watch(*_args: object, **_kwargs: object) -> object:
+        raise BrokenPipeError("the reader has gone")
+
+    platform: Any = SimpleNamespace(watch=watch)
+
+    with pytest.raises(BrokenPipeError, match="the reader has gone"):
+        follow_runs(platform, ["run-1"], quiet=True)
 
 
 def test_a_worker_that_is_not_here_is_named_with_the_command_that_shows_its_plan(

@@ -51,6 +51,22 @@ actions = [{agent: np.full(5, 2.0, dtype=np.float32) for agent in envs.agents}]
 envs.step(actions)
 print(min(float(action.min()) for action in actions[0].values()))
 """
+#: What the motor of Pendulum-v1, which takes -2 to 2, gets when the policy wants all there is.
+_PUSH_AS_HARD_AS_IT_GETS = """
+from pathlib import Path
+import numpy as np
+from xuance.environment import make_envs
+from mosaic_xuance.config import XuanCeConfig
+from mosaic_xuance.library import arguments
+config = XuanCeConfig("push", algo="sac", env_id="Pendulum-v1", num_envs=1)
+envs = make_envs(arguments(config, config.overrides(1, log_dir=Path(), model_dir=Path())))
+envs.reset()
+envs.step(np.ones((1, 1), dtype=np.float32))
+bare = envs.envs[0]
+while not hasattr(bare, "last_u"):
+    bare = bare.env
+print(float(bare.last_u))
+"""
 SMALL = {"seed": 1, "keep_checkpoints": 9, "num_envs": 4, "metrics_every": 100, "eval_episodes": 1}
 
 
@@ -84,6 +100,16 @@ def test_a_team_remembers_its_actions_as_it_drew_them(xuance: InstalledWorker) -
     assert 2.0 == xuance.answer(_STEP_OUT_OF_BOUNDS, "ippo", "simple_spread_v3")
 
 
+def test_who_cannot_use_the_whole_range_of_actions_is_told(xuance: InstalledWorker) -> None:
+    config = {"algo": "ddpg", **SMALL, "total_steps": 8, "eval_episodes": 0}
+
+    told, untold = (xuance.run(f"range-{one}", {**config, "env_id": one}) for one in ("Pendulum-v1", "Hopper-v5"))
+
+    assert any("Pendulum-v1 takes -2 to 2" in one["text"] for one in told.of("log"))
+    assert not any("stretch" in one["text"] for one in untold.of("log"))
+    assert 1.0 == xuance.answer(_PUSH_AS_HARD_AS_IT_GETS), "XuanCe stretches actions now: unused_range() must go"
+
+
 @pytest.mark.parametrize("env_id", ["Hopper-v5", "BipedalWalker-v3", "Acrobot-v1", "MiniGrid-Empty-5x5-v0"])
 def test_ppo_trains_on_every_family_of_small_environments(xuance: InstalledWorker, env_id: str) -> None:
     config = {"algo": "ppo", "env_id": env_id, "total_steps": 300, "algo_params": {"horizon_size": 32}}
@@ -98,6 +124,14 @@ def test_ppo_balances_better_than_it_began(xuance: InstalledWorker) -> None:
     config = {"algo": "ppo", "env_id": "CartPole-v1", "total_steps": 20_000, "seed": 1, "eval_episodes": 0}
 
     run = xuance.run("rise-ppo", config)
+
+    assert fmean(run.returns[-20:]) > 3 * fmean(run.returns[:20])
+
+
+def test_sac_balances_two_poles_better_than_it_began(xuance: InstalledWorker) -> None:
+    config = {"algo": "sac", "env_id": "InvertedDoublePendulum-v5", "total_steps": 8_000, "seed": 1, "eval_episodes": 0}
+
+    run = xuance.run("rise-sac", {**config, "algo_params": {"start_training": 1_000}})
 
     assert fmean(run.returns[-20:]) > 3 * fmean(run.returns[:20])
 

@@ -24,36 +24,28 @@ _FAMILIES: Mapping[str, str] = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "A
 
 
 class Tally:
-    """Counts one environment's episode and tells of it when it ends; also where a run may stop between steps."""
+    """Counts one environment's episode and tells of it when it ends.
+
+    Recorders count in here by themselves: between the large computations of a training, every call made per step
+    is made with cold caches and costs a few times what it seems to.
+    """
 
     def __init__(self, watcher: Watcher, env_id: str) -> None:
-        self._watcher = watcher
+        self.watcher = watcher
         self._env_id = env_id
-        # A loop over single steps is asked at its own boundary; one over updates would take too long.
-        self._can_stop_here = watcher.script.loops_over_updates
         self.played_return, self.played_length = 0.0, 0
 
     def begin(self) -> None:
         """Note that an episode begins."""
         self.played_return, self.played_length = 0.0, 0
 
-    def before_step(self) -> None:
-        """Let the run stop or hold here."""
-        if self._can_stop_here:
-            self._watcher.obey_soon()
-
-    def add(self, reward: Any, terminated: Any, truncated: Any) -> None:
-        """Note one step."""
-        self.played_return += float(reward)
-        self.played_length += 1
-        if terminated or truncated:
-            self._watcher.episode_ended(
-                Episode(self.played_return, self.played_length, bool(terminated), bool(truncated))
-            )
+    def end(self, *, terminated: Any, truncated: Any) -> None:
+        """Note that the episode has ended."""
+        self.watcher.episode_ended(Episode(self.played_return, self.played_length, bool(terminated), bool(truncated)))
 
     def failure(self, verb: str, error: Exception) -> EnvironmentFailed:
         """Return what to raise when the environment raised *error*."""
-        return EnvironmentFailed(self._env_id, verb, self._watcher.step, error)
+        return EnvironmentFailed(self._env_id, verb, self.watcher.step, error)
 
 
 class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -74,12 +66,17 @@ class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> Any:
         """Act once."""
-        self.tally.before_step()
+        tally = self.tally
+        if tally.watcher.is_interrupted:
+            tally.watcher.obey_soon()
         try:
             self.last_result = result = self.env.step(action)
         except Exception as error:
-            raise self.tally.failure("step", error) from error
-        self.tally.add(result[1], result[2], result[3])
+            raise tally.failure("step", error) from error
+        tally.played_return += float(result[1])
+        tally.played_length += 1
+        if result[2] or result[3]:
+            tally.end(terminated=result[2], truncated=result[3])
         return result
 
 
@@ -200,16 +197,25 @@ def _gym_recorder_class() -> Any:
                 raise self.tally.failure("reset", error) from error
 
         def step(self, action: Any) -> Any:
-            self.tally.before_step()
+            tally = self.tally
+            if tally.watcher.is_interrupted:
+                tally.watcher.obey_soon()
             try:
-                result = self.env.step(action)
+                self.last_answer = answer = self.env.step(action)
             except Exception as error:
-                raise self.tally.failure("step", error) from error
-            done = result[2]
-            truncated = done and result[3].get("TimeLimit.truncated", False)
-            self.tally.add(result[1], done and not truncated, truncated)
-            self.last_result = (result[0], result[1], done and not truncated, truncated, result[3])
-            return result
+                raise tally.failure("step", error) from error
+            tally.played_return += float(answer[1])
+            tally.played_length += 1
+            if answer[2]:
+                truncated = answer[3].get("TimeLimit.truncated", False)
+                tally.end(terminated=not truncated, truncated=truncated)
+            return answer
+
+        @property
+        def last_result(self) -> Any:
+            observation, reward, done, info = self.last_answer
+            truncated = done and info.get("TimeLimit.truncated", False)
+            return observation, reward, done and not truncated, truncated, info
 
     return GymRecorder
 

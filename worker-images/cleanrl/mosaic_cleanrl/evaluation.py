@@ -32,11 +32,12 @@ class Spectator:
 
     script: Script
     renders: bool = False
+    is_interrupted: bool = False
     episodes: list[Episode] = field(default_factory=list)
     step: int = 0
 
     def obey_soon(self) -> None:
-        """Go on."""
+        """Go on: whoever lets it play asks between the steps."""
 
     def episode_ended(self, episode: Episode) -> None:
         """Keep the episode."""

@@ -22,7 +22,7 @@ _PLAIN = (bool, int, float, str, type(None), np.generic)
 #: Globals of a script that describe this process and not the training.
 _OF_THIS_PROCESS = frozenset({"args", "device", "run_name", "start_time", "writer", "range"})
 #: Layers of an environment refer to each other by these; each is visited by itself.
-_LINKS = frozenset({"env", "envs", "env_fns", "spec", "_cached_spec", "metadata", "last_result"})
+_LINKS = frozenset({"env", "envs", "env_fns", "spec", "_cached_spec", "metadata", "last_result", "last_answer"})
 #: What an environment may hold besides data without remembering anything by it: what it is built of or drawn with.
 _STATELESS = frozenset({"MjModel", "MujocoRenderer", "Surface", "Clock", "function", "type", "EnumMeta", "EnumType"})
 #: Globals of a script that belong to the episodes being played; its observations stand in the first that it has.

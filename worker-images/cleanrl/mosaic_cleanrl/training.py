@@ -101,6 +101,8 @@ class Watcher(Protocol):
     script: Script
     #: Whether pictures of the environments will be asked for.
     renders: bool
+    #: Whether `obey_soon` has anything to do; looked at in every step, so it is a plain attribute.
+    is_interrupted: bool
 
     @property
     def step(self) -> int:
@@ -133,6 +135,7 @@ class Training:
         #: The script's own global variables, once its main loop has begun.
         self.scope: dict[str, Any] = {}
         self.is_over = False
+        self.is_interrupted = False
         self._mirror = mirror
         self._stop_within_turn_at = math.inf
         self._paused = False
@@ -151,10 +154,12 @@ class Training:
     def request_stop(self) -> None:
         """Note that the run should end; safe in a signal handler."""
         self._stop_within_turn_at = time.monotonic() + TURN_PATIENCE_S
+        self.is_interrupted = True
 
     def request_pause(self, paused: bool) -> None:
         """Note that the run should hold, or go on; safe in a signal handler."""
         self._paused = paused
+        self.is_interrupted = paused or self.is_asked_to_stop
 
     def obey(self) -> None:
         """Hold while paused; end the run if that was asked.
@@ -171,8 +176,11 @@ class Training:
     def obey_soon(self) -> None:
         """Do as `obey` within a turn of the main loop, but give the turn a moment to end by itself.
 
-        A run saved between two turns goes on to the bit; one cut within a turn plays that turn anew.
+        A run saved between two turns goes on to the bit; one cut within a turn plays that turn anew. A turn of a
+        loop over single steps ends at once by itself.
         """
+        if not self.script.loops_over_updates:
+            return
         if self._paused or time.monotonic() > self._stop_within_turn_at:
             self.obey()
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from gymnasium.spaces import Box
 from xuance.common import get_arguments
 from xuance.environment import REGISTRY_VEC_ENV, make_envs
 from xuance.environment.vector_envs import DummyVecMultiAgentEnv
@@ -95,6 +96,23 @@ def make_agent(config: XuanCeConfig, settings: Settings, callback: Any) -> Any:
         raise BadInput("algo_params", [fault]) from error
     _seed_action_spaces(agent, settings.seed)
     return agent
+
+
+def unused_range(settings: Settings, env_id: str, space: Any) -> str:
+    """Return what to say of actions that the policy can never choose, nothing if it can choose them all.
+
+    XuanCe squashes actions into -1 to 1. Its wrapper of environments is meant to stretch them to the range of the
+    environment, but looks for that range before it is known, and so leaves them as they are.
+    """
+    if getattr(settings, "activation_action", None) != "tanh" or not isinstance(space, Box):
+        return ""
+    low, high = float(space.low.min()), float(space.high.max())
+    if low >= -1.0 and high <= 1.0:
+        return ""
+    return (
+        f"XuanCe's {settings.agent} chooses actions between -1 and 1 and does not stretch them: {env_id} takes "
+        f"{low:g} to {high:g}, so a part of that is never used, and returns stay below what other libraries reach"
+    )
 
 
 def make_test_envs(settings: Settings, seed: int) -> Any:

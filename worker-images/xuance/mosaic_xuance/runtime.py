@@ -176,6 +176,9 @@ class XuanCeRuntime:
         )
         self._settings = library.arguments(self.config, self._overrides())
         self._agent = library.make_agent(self.config, self._settings, self._narrator)
+        unused = library.unused_range(self._settings, self.config.env_id, self._agent.action_space)
+        if unused:
+            self.emitter.log(unused, "warning")
         if self._resume_from is not None:
             self._restore(self._resume_from)
         self._narrator.begin(self._agent)

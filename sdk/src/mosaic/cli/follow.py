@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from mosaic.cli import render
 from mosaic.cli.options import AsJson, connect
 from mosaic.client import Mosaic, Run, Summary
-from mosaic.errors import MosaicError, NotFound, Unavailable
+from mosaic.errors import NotFound, Unavailable
 from mosaic.lifecycle import RunState
 
 #: What workers call the length of their training; the bar ends there.
@@ -71,7 +71,7 @@ class _Watch:
         """Call *on_change* with every run whose state is news."""
         self.runs: dict[str, Run] = {}
         self.done = threading.Event()
-        self.fault: MosaicError | None = None
+        self.fault: Exception | None = None
         self._platform = platform
         self._on_change = on_change
         self._run_ids = list(run_ids)
@@ -90,9 +90,11 @@ class _Watch:
                 ended = [known for known in self.runs.values() if known.has_ended]
                 if len(ended) == len(self._run_ids):
                     break
-        except MosaicError as error:
+        except Exception as error:
+            # Whoever waits for the end raises it where people see it.
             self.fault = error
-        self.done.set()
+        finally:
+            self.done.set()
 
 
 def _ignore(_run: Run) -> None:

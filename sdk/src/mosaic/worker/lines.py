@@ -5,7 +5,7 @@ their order and never tear each other's lines. Every write holds whole lines, an
 within what the system writes atomically, so lines of several processes do not mix either.
 
 A line may be put in the buffer (`put`) or written at once (`write`). Buffered lines leave with the
-first line put 50 ms after the last write, when a block is full, before any line that is written at
+first line put 200 ms after the last write, when a block is full, before any line that is written at
 once, a second later at most, and when the interpreter exits; a fatal signal and ``os._exit`` lose
 them. Only a real pipe or file is buffered: what a test or a terminal shows is there when the call
 returns. After ``fork`` the child starts with an empty buffer and writes at once, because it may leave
@@ -30,8 +30,8 @@ from typing import Protocol, TextIO
 
 #: What POSIX promises to write to a pipe in one piece on Linux; smaller elsewhere is rare.
 BLOCK_BYTES = 4096
-#: How long lines are gathered while more of them come.
-LINGER_S = 0.05
+#: How long lines are gathered while more of them come: every write costs a training loop its warm caches.
+LINGER_S = 0.2
 #: How long a line may wait when no other follows. A thread sees to that, and wakes seldom: each time it does, a
 #: training loop in numpy hands the interpreter lock to and fro for milliseconds.
 LATEST_S = 1.0

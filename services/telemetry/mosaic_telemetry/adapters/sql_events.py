@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+import structlog
 from sqlalchemy import ColumnElement, Connection, Engine, Select, false, func, not_, or_, select, text, update
 
-from mosaic.errors import DatabaseUnavailable
+from mosaic.errors import BadInput, DatabaseUnavailable
 from mosaic.events.sealed import RunSealed
 from mosaic.hosting.database import migrate, transaction
 from mosaic_telemetry.adapters import rows, tables
@@ -23,6 +24,8 @@ from mosaic_telemetry.domain.facts import Episode, EpisodeSummary, Fact
 from mosaic_telemetry.domain.series import Series
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
 from mosaic_telemetry.ports import EventWriter, Position, SealRecord, StepRange, StoredFrame
+
+log = structlog.get_logger(__name__)
 
 _MIGRATIONS = "mosaic_telemetry.adapters.migrations"
 
@@ -188,7 +191,7 @@ class SqlEvents:
         """Return the seals whose manifest is missing or older than their events."""
         c = tables.seals.c
         query = select(tables.seals).where(c.written_revision < c.revision).order_by(c.due_at)
-        return [rows.seal_record_of(row) for row in self._read(query)]
+        return [record for row in self._read(query) if (record := _readable_seal(row)) is not None]
 
     def manifest_written(self, record: SealRecord, manifest_json: str, digest: str, path: str) -> None:
         """Note that the manifest of ``record.revision`` is written."""
@@ -233,6 +236,15 @@ class SqlEvents:
     def _read(self, query: Select[Any]) -> Sequence[Any]:
         with transaction(self._reader) as connection:
             return connection.execute(query).all()
+
+
+def _readable_seal(row: Any) -> SealRecord | None:
+    try:
+        return rows.seal_record_of(row)
+    except BadInput as error:
+        # One damaged row must not keep all other runs from their manifests.
+        log.error("a seal cannot be read, its run gets no manifest", run_id=row.run_id, reason=str(error))
+        return None
 
 
 def _frames_query(stream: StreamId, kinds: Collection[str]) -> Select[Any]:
