@@ -192,6 +192,6 @@ def test_what_a_library_prints_is_in_order_and_on_its_own_line() -> None:
 
 
 def test_a_metric_put_a_while_after_the_last_line_leaves_at_once() -> None:
-    ended = run("time.sleep(0.1); emitter.metric('loss', 0.5, 100); os._exit(6)")
+    ended = run("time.sleep(0.3); emitter.metric('loss', 0.5, 100); os._exit(6)")
 
     assert list(range(101)) == steps(ended.stdout)

@@ -68,12 +68,12 @@ def test_a_fault_that_nobody_foresaw_does_not_end_the_writing_of_manifests(tmp_p
     service = build(chosen)
     service.ingest.send([encoded(metrics(5))])
     service.seal(a_seal(4))
-    readable = set_seal(service, "of another world")
+    due_at = set_due_at(service, 1e300)
     with capture_logs() as logs:
         service.start()
         eventually(lambda: logs)
 
-    set_seal(service, readable)
+    set_due_at(service, due_at)
     wait_until_sealed(service)
     service.stop()
 
@@ -81,12 +81,12 @@ def test_a_fault_that_nobody_foresaw_does_not_end_the_writing_of_manifests(tmp_p
     assert manifest(tmp_path)["is_complete"] is True
 
 
-def set_seal(service: TelemetryService, text: str) -> str:
-    """Put *text* in the place of the seal and return what was there."""
+def set_due_at(service: TelemetryService, moment: float) -> float:
+    """Put *moment*, which may be beyond all calendars, in the place of the due time and return what was there."""
     with service.parts.engine.begin() as connection:
-        before = connection.execute(select(seals.c.seal)).scalar_one()
-        connection.execute(update(seals).values(seal=text))
-    return str(before)
+        before: float = connection.execute(select(seals.c.due_at)).scalar_one()
+        connection.execute(update(seals).values(due_at=moment))
+    return before
 
 
 def test_a_frame_from_this_process_that_nobody_can_read_is_not_kept_for_ever(
