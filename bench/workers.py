@@ -2,7 +2,7 @@
 
 What is compared is what the worker's own ``--dry-run`` says it would execute, with the same seed. For the speed both
 train at the same time on the same core, each with half of it, so that whatever slows the machine slows both; what
-counts are the steps that each of them took in the same seconds. Start-up is the time from the wish to the first
+counts is how long each of them took for the same steps. Start-up is the time from the wish to the first
 episode, which under the agent begins with the submit call, and is taken from many trainings of a moment's length by
 turns, each compared with the bare ones before and after it. The median counts. The last line is one JSON object.
 """
@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,7 +35,7 @@ from mosaic.hosting.settings import home_directory
 from mosaic.lifecycle import RunState
 
 SEED = 1
-#: Steps that take a third of a minute or so; none of the workers saves a checkpoint midway.
+#: Steps that take a third of a minute or so on half a core.
 STEPS = {"cleanrl": 40_000, "xuance": 48_000, "rllib": 12_000}
 #: Enough for a few episodes.
 FEW_STEPS = 1_000
@@ -63,17 +64,16 @@ class Training:
         """Time to the end of the first episode."""
         return self.episodes[0][0] - self.started
 
-    @property
-    def warm_at(self) -> float:
-        """When a tenth of it was done: the first update pays for much that later ones find ready."""
-        tenth = self.episodes[-1][1] / 10
-        return next(moment for moment, step in self.episodes if step >= tenth)
-
-    def steps_at(self, moment: float) -> float:
-        """Return the steps taken until *moment*, which lies between the first and the last episode."""
-        index = max(1, bisect_left(self.episodes, (moment, 0)))
+    def moment_of(self, step: float) -> float:
+        """Return when *step*, which lies between those of the first and the last episode, was taken."""
+        index = max(1, bisect_left(self.episodes, step, key=itemgetter(1)))
         (before, step_before), (after, step_after) = self.episodes[index - 1 : index + 1]
-        return step_before + (step_after - step_before) * (moment - before) / max(after - before, 1e-9)
+        return before + (after - before) * (step - step_before) / max(step_after - step_before, 1)
+
+    def steps_between(self, begin: float, end: float) -> tuple[int, int]:
+        """Return the first and the last step of an episode that ended in that time."""
+        steps = [step for moment, step in self.episodes if begin <= moment <= end]
+        return steps[0], steps[-1]
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,13 @@ class Race:
 
     @property
     def steps_per_s(self) -> tuple[float, float]:
-        """Speed of the bare training and of the other one while both trained."""
-        begin = max(one.warm_at for one in (self.bare, self.under))
-        end = min(one.episodes[-1][0] for one in (self.bare, self.under))
-        bare, under = ((one.steps_at(end) - one.steps_at(begin)) / (end - begin) for one in (self.bare, self.under))
+        """Speed of the bare training and of the other one over the same steps, taken while both trained."""
+        both = (self.bare, self.under)
+        begin, end = max(one.episodes[0][0] for one in both), min(one.episodes[-1][0] for one in both)
+        firsts, lasts = zip(*(one.steps_between(begin, end) for one in both), strict=True)
+        # The first update pays for much that later ones find ready.
+        first, last = max(*firsts, lasts[0] / 10), min(lasts)
+        bare, under = ((last - first) / (one.moment_of(last) - one.moment_of(first)) for one in both)
         return bare, under
 
     @property
@@ -198,7 +201,8 @@ def race(fleet: Mosaic, worker: str, command: list[str], config: Mapping[str, An
 
 def compare(fleet: Mosaic, worker: str, python: Path, *, races: int, starts: int) -> Library:
     """Race, then start by turns; the first training under the agent only warms the disk."""
-    config = {"algo": "ppo", "env_id": "CartPole-v1", "eval_episodes": 0}
+    # Bare libraries save nothing, so the workers must not either before the end.
+    config = {"algo": "ppo", "env_id": "CartPole-v1", "eval_episodes": 0, "checkpoint_every": 1_000_000}
     short, long = config | {"total_steps": FEW_STEPS}, config | {"total_steps": STEPS[worker]}
     training_under_agent(fleet, worker, short)
     found = Library([], [], [])
@@ -231,7 +235,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", nargs="+", choices=sorted(STEPS), default=list(STEPS))
     parser.add_argument("--races", type=int, default=5, help="trainings under the agent for the speed")
-    parser.add_argument("--starts", type=int, default=9, help="trainings under the agent for the start-up")
+    parser.add_argument("--starts", type=int, default=15, help="trainings under the agent for the start-up")
     asked = parser.parse_args()
     home = home_directory(os.environ) / "bench"
     install_current(asked.workers, home)

@@ -68,12 +68,16 @@ class XuanCeRuntime:
     def request_stop(self) -> None:
         """Note that the run should end; called from a signal handler."""
         self._stop_requested = True
+        if self._narrator is not None:
+            self._narrator.is_interrupted = True
         if self._is_preparing:
             raise _StopAsked
 
     def request_pause(self, paused: bool) -> None:
         """Hold before the next step, or go on; called from a signal handler."""
         self._paused = paused
+        if self._narrator is not None:
+            self._narrator.is_interrupted = paused or self._stop_requested
 
     def resume_from(self, checkpoint: Path) -> dict[str, Any]:
         """Go on from *checkpoint* when the run starts; return its step and its digest.
@@ -202,13 +206,15 @@ class XuanCeRuntime:
         self._save()
         return True
 
-    def _at_boundary(self) -> None:
+    def _at_boundary(self) -> int:
+        """Do what is wanted or due; return the step of the next checkpoint."""
         while self._paused and not self._stop_requested:
             time.sleep(_PAUSE_LOOK_S)
         if self._stop_requested:
             raise _StopAsked
         if self.step - self._saved_at >= self.config.checkpoint_every:
             self._save()
+        return self._saved_at + self.config.checkpoint_every
 
     def _save(self) -> None:
         """Write a checkpoint; a disk that is full costs the checkpoint, not the run."""

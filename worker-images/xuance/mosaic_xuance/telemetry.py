@@ -70,7 +70,9 @@ class Tally:
 class Narrator(MultiAgentBaseCallback):  # type: ignore[misc]
     """Tells episodes and metrics as XuanCe reports them, and hands each boundary between two steps on.
 
-    *at_boundary* is called when the agent can be saved or stopped without losing anything.
+    *at_boundary* is called when the agent can be saved or stopped without losing anything, at the step it returned
+    last time or when `is_interrupted`; not at every step, because between the large computations of a training each
+    call is made with cold caches and costs a few times what it seems to.
     """
 
     def __init__(
@@ -78,17 +80,19 @@ class Narrator(MultiAgentBaseCallback):  # type: ignore[misc]
         emitter: TelemetryEmitter,
         *,
         metrics_every: int,
-        at_boundary: Callable[[], None],
+        at_boundary: Callable[[], int],
         also_tell: Callable[[Mapping[str, float], int], None] = lambda _values, _step: None,
     ) -> None:
         super().__init__()
         self.tally = Tally()
         self.agent: Any = None
+        self.is_interrupted = False
         self.frames: list[Any] = []
         self.test_steps = 0
         self._emitter = emitter
         self._metrics_every = metrics_every
         self._at_boundary = at_boundary
+        self._look_at = 0
         self._also_tell = also_tell
         self._rate_mark = (time.monotonic(), 0)
         self._losses: dict[str, float] = {}
@@ -117,15 +121,14 @@ class Narrator(MultiAgentBaseCallback):  # type: ignore[misc]
         """Keep the losses of an update; with recurrent teams this is also where a step ends."""
         self._note_losses(told.get("update_info") or {}, current_step)
         if self._plays_whole_episodes:
-            self._tell_metrics(current_step)
-            self._at_boundary()
+            self._step_ended(current_step)
 
     def on_train_step_end(self, current_step: int, **told: Any) -> None:
-        """Tell the metrics that are due; everything about the step is done."""
+        """See to what is due; everything about the step is done."""
         if self.agent.learner.iterations != self.tally.updates_told:
             self._note_losses(told.get("train_info") or {}, current_step)
-        self._tell_metrics(current_step)
-        self._at_boundary()
+        if current_step >= self._look_at or self.is_interrupted:
+            self._step_ended(current_step)
 
     def on_test_step(self, *_args: Any, **told: Any) -> None:
         """Count the steps of an evaluation and keep its pictures."""
@@ -155,9 +158,12 @@ class Narrator(MultiAgentBaseCallback):  # type: ignore[misc]
             if name.startswith("loss/") and not math.isfinite(value):
                 raise TrainingDiverged(name, value, step, update)
 
+    def _step_ended(self, step: int) -> None:
+        if step - self.tally.metrics_at >= self._metrics_every:
+            self._tell_metrics(step)
+        self._look_at = min(self._at_boundary(), self.tally.metrics_at + self._metrics_every)
+
     def _tell_metrics(self, step: int) -> None:
-        if step - self.tally.metrics_at < self._metrics_every:
-            return
         self.tally.metrics_at = step
         values = dict(self._losses)
         if self.tally.recent_returns:
