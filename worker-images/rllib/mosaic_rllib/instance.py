@@ -30,6 +30,8 @@ _FAREWELL_S = 5.0
 _HASTY_FAREWELL_S = 2.0
 #: How often it is looked, while Ray starts, whether the run was asked to stop.
 _LOOK_S = 0.1
+#: The directories of instances that were still starting when their run was over.
+_left_starting: list[Path] = []
 
 
 def prepare_environment() -> None:
@@ -74,8 +76,17 @@ def ray_instance(plan: Plan, wishes: Wishes) -> Iterator[None]:
             keeper.wait_for_ray(wishes)
         yield
     finally:
-        keeper.end(within_s=_HASTY_FAREWELL_S if wishes.stop else _FAREWELL_S)
-        shutil.rmtree(directory, ignore_errors=True)
+        if keeper.end(within_s=_HASTY_FAREWELL_S if wishes.stop else _FAREWELL_S):
+            shutil.rmtree(directory, ignore_errors=True)
+        else:
+            _left_starting.append(directory)
+
+
+def end_what_still_starts() -> None:
+    """End the processes of a Ray that was left starting; the caller leaves before Ray's native code notices."""
+    for directory in _left_starting:
+        for process in processes_of(directory):
+            process.kill()
 
 
 class _Keeper(threading.Thread):
@@ -128,16 +139,23 @@ class _Keeper(threading.Thread):
         if self._error is not None:
             raise self._error
 
-    def end(self, *, within_s: float) -> None:
-        """Leave Ray, then end its processes: it would ask each in turn, which does not hear it."""
+    def end(self, *, within_s: float) -> bool:
+        """Leave Ray, then end its processes: it would ask each in turn, which does not hear it.
+
+        Returns whether it has ended. A Ray that is still starting by then is left alone with its directory: its native
+        code would end this process, before it has said how it went, as soon as it found either gone.
+        """
         processes = processes_of(self._directory)
         self._is_over.set()
         give_up_at = time.monotonic() + within_s
         while self.is_alive() and self._uses_ray() and time.monotonic() < give_up_at:
             self.join(_LOOK_S)
+        if not self._has_started.is_set():
+            return False
         for process in {*processes, *processes_of(self._directory)}:
             process.kill()
         self.join(within_s)
+        return True
 
     def _uses_ray(self) -> bool:
         """Tell whether Ray's native code in this process still talks to its other processes, or is about to."""
