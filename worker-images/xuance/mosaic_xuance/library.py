@@ -111,7 +111,7 @@ def unused_range(settings: Settings, env_id: str, space: Any) -> str:
         return ""
     return (
         f"XuanCe's {settings.agent} chooses actions between -1 and 1 and does not stretch them: {env_id} takes "
-        f"{low:g} to {high:g}, so a part of that is never used, and returns stay below what other libraries reach"
+        f"{low:g} to {high:g}, so a part of that is hardly or never used, and returns may stay below others'"
     )
 
 
