@@ -8,32 +8,41 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PROJECTS := sdk services/registry services/scheduler services/telemetry services/embedded
-SOURCES := sdk/src services tests bench docs worker-images
+# Twice quiet: errors are told, but not what each of several package indexes does not have.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+PROJECTS := sdk compat agent testing services/common services/registry services/scheduler services/telemetry services/console services/simulator services/embedded
+# Built by `make dist` beside them, and installed into an environment of its own by `mosaic workers install reference`.
+PUBLISHED_WORKERS := worker-images/reference
 
 VERSION := 0.1.0
-REVISION := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-DOCKERFILES := $(wildcard services/*/Dockerfile worker-images/*/Dockerfile compose/Dockerfile)
+REVISION := $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)
+DOCKERFILES := $(wildcard services/*/Dockerfile worker-images/Dockerfile worker-images/*/Dockerfile compose/Dockerfile)
 # An image that holds wheels which the index does not have or which cost much to fetch; taken where it exists.
 WHEELS ?= $(shell docker image inspect --format local/wheels local/wheels 2>/dev/null || echo scratch)
 # One build at a time: two libraries at once need more memory and network than most machines have to spare.
 COMPOSE = COMPOSE_PARALLEL_LIMIT=1 DOCKER_BUILDKIT=1 MOSAIC_VERSION=$(VERSION) MOSAIC_REVISION=$(REVISION) WHEELS=$(WHEELS) docker compose \
   $(if $(filter cuda,$(TORCH_VARIANT)),-f docker-compose.yml -f docker-compose.gpu.yml)
 
-.PHONY: help setup check fmt lint type imports unit contract integration faults test test-workers test-containers images image-lint image-locks image-labels sbom up down smoke demo lock proto docs bench clean
+.PHONY: help setup check fmt lint type imports unit contract integration faults test test-workers test-containers images image-lint image-locks image-labels sbom up down smoke demo dist house lock proto docs bench clean
 
 help:  ## Print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
 
-$(STAMP): requirements.lock $(addsuffix /pyproject.toml,$(PROJECTS))
+$(STAMP): requirements.lock requirements.oracle $(addsuffix /pyproject.toml,$(PROJECTS))
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed: install it, or name it with make PYTHON=/path/to/python"; exit 1; }
 	@echo "Setting up $(VENV) (about a minute the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(addprefix -e ./,$(PROJECTS))
+	@$(PIP_INSTALL) -r requirements.lock
+	@$(PIP_INSTALL) --no-deps -r requirements.oracle
+	@$(PIP_INSTALL) --no-deps --no-build-isolation $(addprefix -e ./,$(PROJECTS))
 	@touch $@
 
 setup: $(STAMP)  ## Make .venv with the mosaic command and every tool in it
+	@echo "Ready. Next:"
+	@echo "  source $(BIN)/activate"
+	@echo "  mosaic workers install reference     # or cleanrl, xuance, rllib, sb3"
+	@echo "  mosaic up -d                         # in the background; mosaic down ends it"
+	@echo "  mosaic submit reference --follow"
 
 check: lint type imports  ## Lint, format, types, import rules, unit and contract tests
 	@$(BIN)/pytest -q -n 2 tests/unit tests/contract
@@ -109,9 +118,16 @@ smoke: $(STAMP)  ## Send a run through the running stack and read its manifest
 demo: $(STAMP)  ## Train something and see it learn: services, a worker, a curve, a manifest
 	@$(BIN)/mosaic demo
 
+dist: $(STAMP)  ## Build a wheel of every distribution into build/dist
+	@rm -rf build/dist build/source && mkdir -p build/source
+	@tar cf - --exclude=build --exclude='*.egg-info' --exclude=__pycache__ $(PROJECTS) $(PUBLISHED_WORKERS) | tar xf - -C build/source
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/dist \
+	  $(addprefix ./build/source/,$(PROJECTS) $(PUBLISHED_WORKERS))
+	@rm -rf build/source && ls build/dist
+
 lock:  ## Pin the newest versions that fit, in requirements.lock
 	@rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
-	@$(VENV)-lock/bin/pip install --quiet -r requirements.in $(addprefix -e ./,$(PROJECTS)) "mosaic-sdk[events,wire,messaging,hosting,agent,client,cli,export]"
+	@$(VENV)-lock/bin/pip install --quiet --quiet -r requirements.in $(addprefix -e ./,$(PROJECTS)) "mosaic-sdk[events,wire,client,cli,export,statistics]" "mosaic-hosting[messaging,services]" "mosaic-testing[containers]"
 	@{ head -1 requirements.lock; $(VENV)-lock/bin/pip freeze --all --exclude-editable --exclude pip; } > requirements.new
 	@mv requirements.new requirements.lock && rm -rf $(VENV)-lock
 
@@ -120,6 +136,9 @@ proto: $(STAMP)  ## Generate the gRPC code from proto/
 
 docs: $(STAMP)  ## Write the generated pages of docs/reference
 	@$(BIN)/python docs/generate.py
+
+house: $(STAMP)  ## Count files, lines, the way of a run and its representations; ends with 1 if a wanted value is missed
+	@$(BIN)/python docs/house.py
 
 bench: $(STAMP)  ## Every benchmark in one table; `make bench-NAME` runs one and ends with one JSON line
 	@$(BIN)/python -m bench.all

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mosaic.agent.environments import installed_environments
-from mosaic.hosting.settings import home_directory
+from mosaic.home import home_directory
+from mosaic.installer.environments import installed_environments
 
 #: What each benchmark is held to: field, direction and figure.
 TARGETS: dict[str, dict[str, tuple[str, float]]] = {
@@ -34,6 +34,12 @@ TARGETS: dict[str, dict[str, tuple[str, float]]] = {
     },
     "queue": {"runs_per_s": (">=", 50)},
     "chart": {"chart_ms": ("<=", 100)},
+    "cli": {
+        "help_cpu_s": ("<=", 0.25),
+        "version_cpu_s": ("<=", 0.25),
+        "completion_cpu_s": ("<=", 0.25),
+        "slowest_verb_cpu_s": ("<=", 0.4),
+    },
     "memory": {"max_service_mb": ("<=", 120)},
     "overhead": {"speed_ratio": (">=", 0.98)},
     "workers": {"speed_ratio": (">=", 0.98), "startup_ms": ("<=", 300)},

@@ -19,11 +19,11 @@ from statistics import fmean
 from typing import Any
 
 from bench.platforms import running_platform
-from mosaic.agent.environments import install, installed_environments
-from mosaic.agent.recipes import Recipe, find_recipe
-from mosaic.client import Mosaic, Submission
+from mosaic.client import Mosaic
 from mosaic.client.spelling import spell
-from mosaic.hosting.settings import home_directory
+from mosaic.home import home_directory
+from mosaic.installer.environments import install, installed_environments
+from mosaic.installer.recipes import Recipe, find_recipe
 from mosaic.lifecycle import RunState
 
 RECENT = 20
@@ -48,7 +48,7 @@ class Task:
         return f"{self.algo} {self.env_id}{preset}"
 
 
-CARTPOLE = {name: Task(name, "ppo", "CartPole-v1", 100_000, 400.0) for name in ("cleanrl", "xuance", "rllib")}
+CARTPOLE = {name: Task(name, "ppo", "CartPole-v1", 100_000, 400.0) for name in ("cleanrl", "xuance", "rllib", "sb3")}
 #: CleanRL's own settings are meant for half a million steps; its worker takes others for short runs unless told not to.
 OWN_SETTINGS = {"cleanrl": Task("cleanrl", "ppo", "CartPole-v1", 500_000, 400.0, {"preset": "none"})}
 #: RLlib's own actor learns at 3e-5 and waits for 1,500 steps; these are the rates of RLlib's example for this task.
@@ -59,6 +59,7 @@ SHORT_SAC = {"actor_lr": 2e-4, "critic_lr": 8e-4, "alpha_lr": 9e-4, "num_steps_s
 CONTINUOUS = {
     "cleanrl": Task("cleanrl", "sac", "Pendulum-v1", 8_000, -300.0, {"algo_params": {"learning_starts": 1_000}}),
     "xuance": Task("xuance", "sac", "InvertedDoublePendulum-v5", 80_000, 9_000.0),
+    "sb3": Task("sb3", "sac", "Pendulum-v1", 8_000, -300.0),
     "rllib": Task("rllib", "sac", "Pendulum-v1", 10_000, -300.0, {"algo_params": SHORT_SAC}),
 }
 #: XuanCe's own settings explore for 2.5 million steps and update once in 25 rounds; its README says more.
@@ -107,7 +108,7 @@ def install_current(names: Sequence[str], home: Path) -> None:
 
 
 def _newest(recipe: Recipe) -> float:
-    places = (Path(recipe.source), Path(recipe.sdk) / "src")
+    places = (Path(recipe.source), *(Path(one) / "src" for one in recipe.ours))
     return max(path.stat().st_mtime for place in places for path in place.rglob("*.py"))
 
 
@@ -118,12 +119,12 @@ def learn(fleet: Mosaic, task: Task, seed: int) -> Score:
         RuntimeError: the run did not succeed.
     """
     asked = spell(fleet, task.worker, {"env": task.env_id, "algo": task.algo, "steps": task.total_steps})
-    (submitted,) = fleet.submit(Submission(task.worker, {**task.settings, **asked}, seed=seed))
+    (submitted,) = fleet.submit(task.worker, {**task.settings, **asked}, seed=seed)
     run = fleet.wait(submitted.run_id)
     if run.state is not RunState.SUCCEEDED or run.started_at is None or run.ended_at is None:
         raise RuntimeError(f"{task.worker} with seed {seed} {run.state.value}: {run.reason}")
     fleet.manifest(run.run_id, within_s=60.0)
-    returns = [one.episode_return for one in fleet.episodes(run.run_id) if not one.agent]
+    returns = [one.episode_return for one in fleet.episodes(run.run_id)]
     return Score(
         worker=task.worker,
         task=task.label,

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from bench.platforms import TINY, stack
-from mosaic.client import Submission
 from tests.stack.environment import WORKER
 from tests.stack.stack import SERVICES
 
@@ -42,7 +41,7 @@ def main() -> None:
     """Start everything, run one run, look."""
     bare = bare_mb()
     with stack() as running:
-        (run,) = running.mosaic.submit(Submission(WORKER, TINY, seed=1))
+        (run,) = running.mosaic.submit(WORKER, TINY, seed=1)
         running.mosaic.wait(run.run_id)
         found = {name: resident_mb(running.parts[name].pid) for name in (*SERVICES, *running.agent_names)}
     print(f"{'bare libraries':15} {bare:6.1f} MB")

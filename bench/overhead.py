@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import median
 
 from bench.platforms import running_platform
-from mosaic.agent.environments import find_environment, install
-from mosaic.agent.recipes import find_recipe
-from mosaic.client import Mosaic, Submission
+from mosaic.client import Mosaic
+from mosaic.installer.environments import find_environment, install
+from mosaic.installer.recipes import find_recipe
 
 WORKER = "reference"
 
@@ -43,7 +43,7 @@ def bare_speed(python: Path, config: dict[str, object]) -> float:
 
 def agent_speed(fleet: Mosaic, config: dict[str, object]) -> float:
     """Run it on the platform and return its steps per second by the same stamps."""
-    (run,) = fleet.submit(Submission(WORKER, config, seed=1))
+    (run,) = fleet.submit(WORKER, config, seed=1)
     fleet.wait(run.run_id)
     kinds = ["run_started", "run_completed"]
     stamps = [json.loads(event.line)["timestamp"] for event in fleet.events(run.run_id, kinds=kinds, follow=True)]

@@ -21,12 +21,15 @@ from statistics import median
 from typing import TypeVar
 
 from mosaic.ids import AgentId, GpuId, NodeId, RunId, TeamName, UserName, WorkerName
-from mosaic_scheduler.domain.changes import AttemptEnded, Change, NodeIs, RunQueued
+from mosaic.model.resources import Resources
+from mosaic.model.run import Priority
+from mosaic.model.team import Quota, Team
+from mosaic_scheduler.domain.changes import AttemptEnded, NodeIs, PlanningChange, RunQueued
 from mosaic_scheduler.domain.enactment import changes_of, enacted
 from mosaic_scheduler.domain.planner import Planner
 from mosaic_scheduler.domain.policy import plan
-from mosaic_scheduler.domain.run import PriorityClass, QueuedRun, Requirements, ResumeGrade
-from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node, Quota, Snapshot, Team
+from mosaic_scheduler.domain.run import QueuedRun, ResumeGrade
+from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node, Snapshot
 
 ValueT = TypeVar("ValueT")
 
@@ -38,20 +41,20 @@ CHANGES = 10
 
 #: What runs ask for, and how often: most are small.
 SHAPES = (
-    (5, Requirements(cpus=3, memory_mb=16_000, gpu_fraction=0.25)),
-    (7, Requirements(cpus=4, memory_mb=16_000, gpu_fraction=0.5)),
-    (67, Requirements(cpus=6, memory_mb=32_000, gpus=1)),
-    (10, Requirements(cpus=12, memory_mb=64_000, gpus=2)),
-    (3, Requirements(cpus=24, memory_mb=128_000, gpus=4)),
-    (2, Requirements(cpus=48, memory_mb=256_000, gpus=8)),
-    (6, Requirements(cpus=4, memory_mb=16_000)),
+    (5, Resources(cpus=3, memory_mb=16_000, gpu_fraction=0.25)),
+    (7, Resources(cpus=4, memory_mb=16_000, gpu_fraction=0.5)),
+    (67, Resources(cpus=6, memory_mb=32_000, gpus=1)),
+    (10, Resources(cpus=12, memory_mb=64_000, gpus=2)),
+    (3, Resources(cpus=24, memory_mb=128_000, gpus=4)),
+    (2, Resources(cpus=48, memory_mb=256_000, gpus=8)),
+    (6, Resources(cpus=4, memory_mb=16_000)),
 )
 LIMITS = (None, timedelta(hours=1), timedelta(hours=8))
 PRIORITIES = (
-    (10, PriorityClass.LOW),
-    (75, PriorityClass.NORMAL),
-    (12, PriorityClass.HIGH),
-    (3, PriorityClass.URGENT),
+    (10, Priority.LOW),
+    (75, Priority.NORMAL),
+    (12, Priority.HIGH),
+    (3, Priority.URGENT),
 )
 
 
@@ -145,7 +148,7 @@ def _incremental(planner: Planner, rng: random.Random, index: int) -> tuple[floa
     return took_ms, len(decided.admissions)
 
 
-def _ten_changes(planner: Planner, rng: random.Random, index: int) -> list[Change]:
+def _ten_changes(planner: Planner, rng: random.Random, index: int) -> list[PlanningChange]:
     """Five attempts end, four runs arrive, one node is reported again."""
     ended = rng.sample(sorted(planner.running), 5)
     arrived = (_run(10**9 + CHANGES * index + number, rng) for number in range(4))
@@ -170,7 +173,7 @@ def _run(index: int, rng: random.Random) -> QueuedRun:
         team=TeamName(f"team-{team:02}"),
         user=UserName(f"user-{team:02}-{user}"),
         worker=WorkerName(worker),
-        requirements=rng.choice(shapes),
+        resources=rng.choice(shapes),
         submitted_at=NOW - timedelta(seconds=rng.randrange(3600, 86_400)),
         priority=rng.choices(*_split(PRIORITIES))[0],
         max_wall=habits.choice(LIMITS),

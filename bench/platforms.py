@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mosaic.client import Mosaic, Submission
+from mosaic.client import Mosaic
 from mosaic.hosting.logs import configure_logs
 from mosaic.lifecycle import RunState, is_terminal
 from mosaic_embedded.platform import Platform
@@ -76,7 +76,7 @@ def first_line_after_popen(python: Path, config: Path) -> float:
 def first_line_after_submit(fleet: Mosaic) -> float:
     """Return the seconds from the submit call to the time the worker stamped on its first line."""
     started = time.time()
-    (run,) = fleet.submit(Submission(WORKER, TINY, seed=1))
+    (run,) = fleet.submit(WORKER, TINY, seed=1)
     fleet.wait(run.run_id)
     for event in fleet.events(run.run_id, kinds=["run_started"], follow=True, limit=1):
         return float(json.loads(event.line)["timestamp"]) - started

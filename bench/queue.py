@@ -1,8 +1,8 @@
 """A thousand tiny runs queued at once: how fast they are dispatched until every slot is taken.
 
 The runs are submitted while the only node is drained, so the whole queue is there when dispatching starts. A run is
-dispatched when it has its slot and its agent is rung; how fast agents then claim, which on a small machine is how fast
-it can start Python processes, is printed beside it. The last line is one JSON object.
+dispatched when it has its slot and its agent has been told; how fast agents then claim, which on a small machine is
+how fast it can start Python processes, is printed beside it. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import time
 
 from bench.platforms import stack
-from mosaic.client import Mosaic, Resources, Submission
+from mosaic.client import Mosaic, Resources
 from mosaic.lifecycle import RunState
 from tests.stack.environment import WORKER
 
@@ -27,7 +27,7 @@ def queue_up(fleet: Mosaic, count: int) -> float:
     began = time.monotonic()
     for first in range(0, count, 100):
         seeds = tuple(range(first, min(first + 100, count)))
-        fleet.submit(Submission(WORKER, {"episodes": 1, "steps": 1}, seeds=seeds, resources=Resources(0.001, 1)))
+        fleet.submit(WORKER, {"episodes": 1, "steps": 1}, seeds=seeds, resources=Resources(0.001, 1))
     return time.monotonic() - began
 
 

@@ -12,9 +12,9 @@ import json
 import sys
 import time
 
-from mosaic_scheduler.domain.simulation.comparison import Result, Scenario, isolation
-from mosaic_scheduler.domain.simulation.generators import TraceKind, TraceSize, generate
-from mosaic_scheduler.domain.simulation.options import SimulationOptions
+from mosaic_simulator.comparison import Result, Scenario, isolation
+from mosaic_simulator.generators import TraceKind, TraceSize, generate
+from mosaic_simulator.options import SimulationOptions
 
 BIG_DAY = TraceSize(runs=100_000, nodes=1000)
 BIG_DAY_ROUND_SECONDS = 30.0

@@ -31,12 +31,13 @@ from urllib.request import urlopen
 
 import psycopg
 
-from mosaic.agent.backlog import Backlog
-from mosaic.agent.listener import Listener
-from mosaic.agent.shipper import Shipper
-from mosaic.agent.spool import FRAME_BYTES, Spool
-from mosaic.agent.stream import Stream
-from mosaic.agent.translate import Mask
+from mosaic.agent.telemetry.backlog import Backlog
+from mosaic.agent.telemetry.lines import Mask
+from mosaic.agent.telemetry.pipes import Listener
+from mosaic.agent.telemetry.shipper import Shipper
+from mosaic.agent.telemetry.spool import FRAME_BYTES, Spool
+from mosaic.agent.telemetry.stream import Stream
+from mosaic.hosting.settings import variable_of
 from mosaic.messaging.consumer import DONE, Delivery, Settlement, consume
 from mosaic.messaging.event_messages import BrokerFrameSink
 from mosaic.messaging.publisher import Message, Publisher
@@ -119,7 +120,7 @@ async def _listen(stream: Stream, shipper: Shipper, events: int) -> float:
     listener = Listener(
         stream,
         loop,
-        on_landmark=lambda _: None,
+        on_lifecycle_line=lambda _: None,
         on_first_line=lambda: None,
         on_frames=shipper.wake,
     )
@@ -161,14 +162,14 @@ def _role(role: str, url: str, events: int) -> list[str]:
 def _service(amqp_url: str, database_url: str, folder: str) -> Iterator[subprocess.Popen[bytes]]:
     health = f"127.0.0.1:{free_port()}"
     settings = {
-        "DATABASE_URL": database_url,
-        "BROKER_URL": amqp_url,
-        "MANIFEST_ROOT": folder,
-        "GRPC_ADDRESS": "127.0.0.1:0",
-        "HEALTH_ADDRESS": health,
-        "LOG_LEVEL": "error",
+        "database_url": database_url,
+        "broker_url": amqp_url,
+        "manifest_root": folder,
+        "grpc_address": "127.0.0.1:0",
+        "health_address": health,
+        "log_level": "error",
     }
-    env = {**os.environ, **{f"MOSAIC_TELEMETRY_{name}": value for name, value in settings.items()}}
+    env = {**os.environ, **{variable_of("MOSAIC_TELEMETRY", name): value for name, value in settings.items()}}
     process = subprocess.Popen([sys.executable, "-m", "mosaic_telemetry"], env=env)
     try:
         while not _is_ready(health):

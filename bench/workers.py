@@ -29,9 +29,9 @@ from typing import Any
 
 from bench.learning import install_current
 from bench.platforms import running_platform
-from mosaic.agent.environments import find_environment
-from mosaic.client import Mosaic, Submission
-from mosaic.hosting.settings import home_directory
+from mosaic.client import Mosaic
+from mosaic.home import home_directory
+from mosaic.installer.environments import find_environment
 from mosaic.lifecycle import RunState
 
 SEED = 1
@@ -137,9 +137,9 @@ def bare_command(worker: str, python: Path, config: Mapping[str, Any]) -> list[s
         done = subprocess.run(command, cwd=folder, env=chosen, stdout=subprocess.PIPE, text=True, check=True)
     summary = json.loads(done.stdout.splitlines()[-1])["summary"]
     if worker == "cleanrl":
-        return shlex.split(summary["command"])
+        return shlex.split(summary["plan"]["command"])
     plan = summary["plan"]
-    told = plan if isinstance(plan, str) else json.dumps(plan)
+    told = plan["code"] if worker == "rllib" else json.dumps(plan)
     script = str(Path(__file__).with_name("bare.py"))
     # Without -P, modules beside the script would stand before Python's own.
     return [str(python), "-P", script, worker, told, str(config["total_steps"])]
@@ -167,7 +167,7 @@ def bare_training(command: list[str], core: int | None = None) -> Training:
 def training_under_agent(fleet: Mosaic, worker: str, config: Mapping[str, Any], core: int | None = None) -> Training:
     """Train on the platform and return what the worker stamped on its episodes."""
     started = time.time()
-    (run,) = fleet.submit(Submission(worker, config, seed=SEED))
+    (run,) = fleet.submit(worker, config, seed=SEED)
     if core is not None:
         (introduction,) = fleet.events(run.run_id, kinds=["attempt_started"], follow=True, limit=1)
         keep_on(core, json.loads(introduction.line)["payload"]["pid"])

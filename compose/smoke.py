@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from mosaic.client import Mosaic, Submission
+from mosaic.client import Mosaic
 from mosaic.errors import MosaicError
 
 _PATIENCE_S = 300.0
@@ -23,7 +23,7 @@ def main() -> int:
     asked = parser.parse_args()
     try:
         with Mosaic.connect() as platform:
-            [run] = platform.submit(Submission(asked.worker, config=json.loads(asked.config)))
+            [run] = platform.submit(asked.worker, config=json.loads(asked.config))
             return judge(platform.manifest(run.run_id, within_s=_PATIENCE_S).content)
     except MosaicError as error:
         sys.stderr.write(f"{error}\n")

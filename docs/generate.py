@@ -1,4 +1,4 @@
-"""Write the reference pages that are drawn from the code: events, life cycle, errors, settings.
+"""Write the reference pages and the tables of the guide that are drawn from the code.
 
 python docs/generate.py            write them
 python docs/generate.py --check    fail if a page differs from the code
@@ -10,18 +10,26 @@ import inspect
 import json
 import re
 import sys
+import typing
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import house
+import reference_pages
+
 from mosaic import errors, lifecycle
 from mosaic.agent.settings import Settings as AgentSettings
-from mosaic.events import AGENT_KINDS, KINDS
-from mosaic.events.canon import KIND_ALIASES, LENGTH_NAMES, REWARD_NAMES
+from mosaic.cli.run_file import KEYS, Key
+from mosaic.cli.submit import submit
+from mosaic.events.canon import EVALUATION_NAMES, LENGTH_NAMES, REWARD_NAMES
+from mosaic.events.kinds import ALIASES, KIND_KEYS, ROWS, Kind
+from mosaic.hosting.settings import SHARED, variable_of
 from mosaic.wire.status import STATUS
 from mosaic.worker.schema import config_schema
+from mosaic_console.entrypoints.app import documented
 from mosaic_registry.settings import Settings as RegistrySettings
 from mosaic_scheduler.settings import Settings as SchedulerSettings
 from mosaic_telemetry.settings import Settings as TelemetrySettings
@@ -37,6 +45,26 @@ SETTINGS = (
     ("Telemetry", "MOSAIC_TELEMETRY", TelemetrySettings),
     ("Agent", "MOSAIC_AGENT", AgentSettings),
 )
+
+#: Who else reads a shared setting, besides those processes.
+ALSO_READ_BY = {
+    **dict.fromkeys(("registry_address", "scheduler_address", "telemetry_address"), ("clients",)),
+    "heartbeat_s": ("workers",),
+}
+
+#: The example of the page about run files; a test reads it.
+RUN_FILE = """\
+worker: cleanrl
+env: CartPole-v1
+algo: ppo
+steps: 1e5
+seed: 1..5          # one run for each
+name: baseline
+max_wall: 2h
+labels: {study: learning-rate}
+config:
+  algo_params: {learning_rate: 0.001}
+"""
 
 _MEMBER = re.compile(r"    (\w+)(?:: [^=]+| = )")
 
@@ -62,8 +90,57 @@ def pages() -> dict[Path, str]:
         "lifecycle.md": lifecycle_page(),
         "errors.md": errors_page(),
         "settings.md": settings_page(),
+        "submission.md": submission_page(),
+        "cli.md": _titled("Command line", reference_pages.cli_page()),
+        "client.md": _titled("Python client", reference_pages.client_page(_comments, _table)),
+        "grpc.md": _titled("gRPC", reference_pages.grpc_page(_table)),
+        "manifest.md": _titled("Manifest", reference_pages.manifest_page(_table)),
+        "openapi.json": json.dumps(documented(), indent=1, sort_keys=True).splitlines(),
     }
-    return {REFERENCE / name: "\n".join(lines).rstrip() + "\n" for name, lines in texts.items()}
+    written = {REFERENCE / name: "\n".join(lines).rstrip() + "\n" for name, lines in texts.items()}
+    return written | {ROOT / "docs" / name: _with_table(ROOT / "docs" / name, rows()) for name, rows in TABLES.items()}
+
+
+def decided_rows() -> Iterator[str]:
+    """Say where each question is decided: the file is looked up by what it defines."""
+    rows = []
+    for question, definitions in house.WAY["decided"].items():
+        names: dict[str, list[str]] = {}
+        for definition in definitions:
+            names.setdefault(house.place_of(definition), []).append(f"`{definition.partition(':')[2]}`")
+        answers = (f"{', '.join(defined)} in {_linked(place, up=1)}" for place, defined in names.items())
+        rows.append((question, "<br>".join(answers)))
+    return _table(("what", "decided by"), rows)
+
+
+def way_rows() -> Iterator[str]:
+    """List the way of a run, file by file, as `make house` knows it."""
+    known = house.modules()
+    if gone := [name for step in house.WAY["step"] for name in step["modules"] if name not in known]:
+        raise SystemExit(f"docs/way.toml names modules that are not there: {', '.join(gone)}")
+    rows = []
+    for number, step in enumerate(house.WAY["step"], start=1):
+        files = (str(known[name].relative_to(ROOT)) for name in step["modules"])
+        rows.append((f"{number}. {step['name']}", step["does"], "<br>".join(_linked(file, up=2) for file in files)))
+    return _table(("step", "what happens", "in"), rows)
+
+
+#: Pages that people write, each with one table that is drawn between the two marks.
+TABLES = {"README.md": decided_rows, "explanation/architecture.md": way_rows}
+_DRAWN = re.compile(r"(<!-- drawn by `make docs` -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def _with_table(page: Path, rows: Iterable[str]) -> str:
+    drawn = "\n".join(rows)
+    return _DRAWN.sub(lambda marks: f"{marks[1]}\n{drawn}\n\n{marks[2]}", page.read_text(encoding="utf-8"))
+
+
+def _linked(file: str, *, up: int) -> str:
+    return f"[`{file}`]({'../' * up}{file})"
+
+
+def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield from (f"# {title}", "", NOTICE, "", *lines)
 
 
 def settings_page() -> Iterator[str]:
@@ -71,15 +148,51 @@ def settings_page() -> Iterator[str]:
     yield from ("# Settings", "", NOTICE, "")
     yield "Each process reads its settings once, from the environment; a misspelt variable stops it at the start."
     yield "`NAME_FILE` may name a file that holds the value of `NAME`: a secret need not stand in the environment."
+    yield "An old name that is still set stops a process, too, and it says the new one."
+    yield from ("", "## Shared", "", "Each has one name and one meaning, in every process that reads it.", "")
+    yield from _table(("variable", "default", "read by", "meaning"), _shared_rows())
     for title, prefix, settings in SETTINGS:
-        yield from ("", f"## {title}", "", "| variable | default | meaning |", "|---|---|---|")
-        described = config_schema(settings)["properties"]
-        for field in fields(settings):
-            default = "must be set" if field.default is MISSING else f"`{field.default}`"
-            # The agent's interpreter is that of the process that reads this page's source.
-            default = "its own interpreter" if field.default == sys.executable else default
-            meaning = described[field.name].get("description", "")
-            yield f"| `{prefix}_{field.name.upper()}` | {default} | {meaning} |"
+        own = (field for field in fields(settings) if field.name not in SHARED)
+        rows = ((f"`{variable_of(prefix, field.name)}`", _default(field), _described(settings, field)) for field in own)
+        yield from ("", f"## {title}", "", *_table(("variable", "default", "meaning"), rows))
+
+
+def _shared_rows() -> Iterator[tuple[str, ...]]:
+    for name, variable in SHARED.items():
+        having = [(title, cls, field) for title, _, cls in SETTINGS for field in fields(cls) if field.name == name]
+        readers = [title.lower() for title, *_ in having] + list(ALSO_READ_BY.get(name, ()))
+        defaults = dict.fromkeys(f"{_default(field)}{_exception(title, name)}" for title, _, field in having)
+        meaning = next((_described(cls, field) for _, cls, field in having), "host:port of the telemetry's gRPC.")
+        yield f"`{variable}`", ", ".join(defaults), ", ".join(readers), meaning
+
+
+def _exception(title: str, name: str) -> str:
+    return " for telemetry inside one process" if (title, name) == ("Telemetry", "broker_url") else ""
+
+
+def _default(field: Field[Any]) -> str:
+    # The agent's interpreter is that of the process that reads this page's source.
+    if field.default == sys.executable:
+        return "its own interpreter"
+    if field.default is MISSING:
+        return "must be set"
+    return f"`{field.default}`" if field.default != "" else "empty"
+
+
+def _described(settings: type[Any], field: Field[Any]) -> str:
+    return str(config_schema(settings)["properties"][field.name].get("description", ""))
+
+
+def submission_page() -> Iterator[str]:
+    """List what a run file may say, with the option of ``mosaic submit`` that means the same."""
+    yield from ("# Run files", "", NOTICE, "")
+    yield "`mosaic submit FILE.yaml` (or `.yml`, `.json`) submits what a file describes."
+    yield "Its keys are named like the options; what is typed beside the file goes before what stands in it."
+    yield "A key that is not listed is refused, and so is one that says something else than another."
+    yield from ("", "```yaml", *RUN_FILE.splitlines(), "```", "")
+    options = _options_of(submit)
+    rows = ((f"`{key.name}`", _option(key, options), _alternatives(key), _meaning(key, options)) for key in KEYS)
+    yield from _table(("key", "option", "also", "meaning"), rows)
 
 
 def events_page() -> Iterator[str]:
@@ -92,8 +205,10 @@ def events_page() -> Iterator[str]:
     yield "`mosaic.events.read_line` reads any bytes: what is no event is log text,"
     yield "and what claims to be one of these kinds but lacks what it needs is a named violation."
     yield from ("", *_spellings(), "")
-    yield from ("## Kinds", "", *_table(("kind", "by", "says"), _kind_rows()), "")
-    for kind in KINDS:
+    yield from ("## Kinds", "", *_kinds_legend(), "")
+    yield from _table(("kind", "by", "says", "kept as fact", "read by agent"), _kind_rows())
+    yield ""
+    for kind in ROWS:
         yield from _kind_section(kind)
 
 
@@ -120,9 +235,34 @@ def errors_page() -> Iterator[str]:
     yield from _table(("error", "code", "exit", "gRPC status", "meaning"), _error_rows())
 
 
+def _options_of(command: typing.Callable[..., None]) -> dict[str, Any]:
+    """Return how each parameter of a command of ``mosaic`` is typed."""
+    hints = typing.get_type_hints(command, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
+
+
+def _option(key: Key, options: Mapping[str, Any]) -> str:
+    option = options.get(key.option or key.name)
+    if option is None or key.name == "config":  # which names a file, and says it otherwise
+        return ""
+    if key.name == "worker":
+        return "`WORKER`"
+    # Typer takes the first name of an annotation for a default until it makes a command of it.
+    named = [name for name in (option.default, *(option.param_decls or ())) if str(name).startswith("--")]
+    return f"`{named[0] if named else '--' + (key.option or key.name).replace('_', '-')}`"
+
+
+def _alternatives(key: Key) -> str:
+    return ", ".join(f"`{name}`" for name in key.also)
+
+
+def _meaning(key: Key, options: Mapping[str, Any]) -> str:
+    return key.meaning or str(options[key.option or key.name].help)
+
+
 def _spellings() -> Iterator[str]:
     yield from ("## Spellings that are understood", "")
-    aliases = (f"`{word}` for `{kind}`" for word, kind in KIND_ALIASES.items())
+    aliases = (f"`{word}` for `{kind}`" for word, kind in ALIASES.items())
     places = (
         "`episode_index`",
         "`metadata.episode_index` (also as JSON text, also `metadata_json`)",
@@ -131,29 +271,44 @@ def _spellings() -> Iterator[str]:
         "the number that ends `episode_id`",
     )
     rows = [
-        ("kind", "`event`, `type`, `event_type`; " + ", ".join(aliases)),
+        ("kind", ", ".join(f"`{key}`" for key in KIND_KEYS) + "; " + ", ".join(aliases)),
         ("fields", "in `payload`, or beside it"),
         ("time", "`timestamp` (seconds or ISO 8601, without an offset UTC), `ts_unix_ns`, `ts`"),
         ("episode number", ", ".join(places)),
         ("episode return", ", ".join(f"`{name}`" for name in REWARD_NAMES)),
         ("episode length", ", ".join(f"`{name}`" for name in LENGTH_NAMES)),
+        ("an evaluation", ", ".join(f"`{name}`" for name in EVALUATION_NAMES) + ', `agent_id` = `"evaluation"`'),
         ("a number", '`NaN`, `Infinity`, `null`, `"nan"`, `"inf"` and an array of one are numbers'),
     ]
     yield from _table(("fact", "spellings, first wins"), rows)
 
 
+def _kinds_legend() -> Iterator[str]:
+    thinned = ", ".join(f"`{kind.name}`" for kind in ROWS if kind.may_be_thinned)
+    yield "Facts are kept apart from the lines, and manifests are made of them."
+    yield "The agent reads some lines of its worker itself, for the state of the attempt."
+    yield f"Under pressure only {thinned} may be thinned."
+
+
 def _kind_rows() -> Iterator[tuple[str, ...]]:
-    for kind, model in KINDS.items():
-        yield f"[`{kind}`](#{kind})", "agent" if kind in AGENT_KINDS else "worker", _summary(model)
+    for kind in ROWS:
+        link, fact = f"[`{kind.name}`](#{kind.name})", "yes" if kind.is_fact else ""
+        yield link, kind.speaker.value, _summary(kind.model), fact, _read_by_agent(kind)
 
 
-def _kind_section(kind: str) -> Iterator[str]:
-    payload: Any = KINDS[kind].model_fields["payload"].annotation
-    yield from (f"### {kind}", "", _summary(KINDS[kind]), "")
+def _read_by_agent(kind: Kind) -> str:
+    if not kind.is_lifecycle_line:
+        return ""
+    return f"with `{kind.lifecycle_key}`" if kind.lifecycle_key else "yes"
+
+
+def _kind_section(kind: Kind) -> Iterator[str]:
+    payload: Any = kind.model.model_fields["payload"].annotation
+    yield from (f"### {kind.name}", "", _summary(kind.model), "")
     if hasattr(payload, "model_fields"):
         yield from _table(("field", "type", "needed", "meaning"), _field_rows(payload))
         yield ""
-    examples = json.loads((GOLDEN / f"{kind}.json").read_text(encoding="utf-8"))
+    examples = json.loads((GOLDEN / f"{kind.name}.json").read_text(encoding="utf-8"))
     yield from ("```json", *(example["line"] for example in examples), "```", "")
 
 
@@ -167,7 +322,7 @@ def _field_rows(payload: Any) -> Iterator[tuple[str, ...]]:
 
 def _type_name(shape: Mapping[str, Any]) -> str:
     options = [option for option in shape.get("anyOf", [shape]) if option.get("type") != "null"]
-    return " or ".join(option.get("type", "any") for option in options)
+    return " or ".join("object" if "$ref" in option else option.get("type", "any") for option in options)
 
 
 def _diagram(table: Mapping[Any, Any], terminal: Iterable[Any], first: str) -> Iterator[str]:

@@ -7,9 +7,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from mosaic.ids import AgentId, GpuId, NodeId, WorkerName
-from mosaic_registry.domain.announcement import Announcement
-from mosaic_registry.domain.catalog import Worker
-from mosaic_registry.domain.fleet import Agent, Gpu, Node
+from mosaic.model.fleet import Announcement, Gpu, Node, Worker
+from mosaic_registry.domain.fleet import RegisteredAgent
 
 NOON = datetime(2030, 1, 1, 12, 0, tzinfo=timezone.utc)
 
@@ -31,8 +30,8 @@ def a_worker(name: str = "cleanrl", *, version: str = "1.0.0", **more: Any) -> W
     return Worker(WorkerName(name), version, **fields)
 
 
-def a_member(agent_id: str = "a1", *, node_id: str = "n1", **more: Any) -> Agent:
-    agent = Agent(
+def a_member(agent_id: str = "a1", *, node_id: str = "n1", **more: Any) -> RegisteredAgent:
+    agent = RegisteredAgent(
         agent_id=AgentId(agent_id),
         node_id=NodeId(node_id),
         worker=WorkerName("cleanrl"),
@@ -40,7 +39,7 @@ def a_member(agent_id: str = "a1", *, node_id: str = "n1", **more: Any) -> Agent
         slots=2,
         queue=f"runs.cleanrl.{agent_id}",
         session_digest="0" * 64,
-        protocol_version="MOSAIC/1.0",
+        protocol_version="MOSAIC/2.0",
         last_heartbeat=NOON,
     )
     return replace(agent, **more)
@@ -52,6 +51,6 @@ def an_announcement(agent_id: str = "a1", **more: Any) -> Announcement:
         "worker": a_worker(),
         "slots": 2,
         "queue": f"runs.cleanrl.{agent_id}",
-        "protocol_versions": ("MOSAIC/1.0",),
+        "protocol_versions": ("MOSAIC/2.0",),
     } | more
     return Announcement(agent_id=AgentId(agent_id), **fields)

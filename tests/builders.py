@@ -6,17 +6,12 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from mosaic.ids import AgentId, GpuId, NodeId, RunId, TeamName, UserName, WorkerName
+from mosaic.model.resources import GpuShare, Lease, Resources
+from mosaic.model.run import Priority
+from mosaic.model.team import Quota, Team
 from mosaic_scheduler.domain.plan import Plan
-from mosaic_scheduler.domain.run import (
-    GpuShare,
-    Lease,
-    PriorityClass,
-    QueuedRun,
-    Requirements,
-    ResumeGrade,
-    RunningAttempt,
-)
-from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node, Quota, Snapshot, Team
+from mosaic_scheduler.domain.run import QueuedRun, ResumeGrade, RunningAttempt
+from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node, Snapshot
 
 #: The instant at which tests plan.
 NOON = datetime(2030, 1, 1, 12, 0, tzinfo=timezone.utc)
@@ -37,7 +32,7 @@ def a_run(
     team: str = "vision",
     user: str = "ada",
     worker: str = "cleanrl",
-    priority: PriorityClass = PriorityClass.NORMAL,
+    priority: Priority = Priority.NORMAL,
     waited: timedelta = timedelta(minutes=1),
     **more: Any,
 ) -> QueuedRun:
@@ -46,7 +41,7 @@ def a_run(
         team=TeamName(team),
         user=UserName(user),
         worker=WorkerName(worker),
-        requirements=Requirements(cpus, memory_mb, 0 if gpu_fraction else gpus, gpu_fraction, gpu_memory_mb),
+        resources=Resources(cpus, memory_mb, 0 if gpu_fraction else gpus, gpu_fraction, gpu_memory_mb),
         submitted_at=NOON - waited,
         priority=priority,
         **more,

@@ -13,10 +13,10 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVICES = ("registry", "scheduler", "telemetry")
-WORKERS = ("cleanrl", "reference", "rllib", "xuance")
+WORKERS = ("cleanrl", "reference", "rllib", "sb3", "xuance")
 DOCKERFILES = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("services/*/Dockerfile", "worker-images/*/Dockerfile", "compose/Dockerfile")
+    for pattern in ("services/*/Dockerfile", "worker-images/**/Dockerfile", "compose/Dockerfile")
     for path in ROOT.glob(pattern)
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -16,8 +16,21 @@ from tests.images import ROOT
 #: This came with agents that pack frames with zstd; services must still understand those of the commit before.
 _ZSTD = "docs/decisions/0006-zstd-packs-frames.md"
 
-#: How an agent of that age is started: it had no init of its own yet, and refuses a variable that it does not know.
-ENTRYPOINT = ("/usr/bin/env", "-u", "MOSAIC_AGENT_PROBE_REPORT", "/opt/mosaic/bin/python", "-m", "mosaic.agent")
+#: Variables of today's image that an agent of that age refuses, because it does not know them.
+_UNKNOWN = ("MOSAIC_AGENT_PROBE_REPORT", "MOSAIC_AGENT_WORKER_REVISION", "MOSAIC_AGENT_PLATFORM_REVISION")
+#: Today's names of variables -> those that an agent of that age reads.
+_OLD_NAMES = {
+    "MOSAIC_BROKER_URL": "MOSAIC_AGENT_BROKER_URL",
+    "MOSAIC_ENDPOINT_REGISTRY": "MOSAIC_AGENT_REGISTRY_ADDRESS",
+    "MOSAIC_ENDPOINT_SCHEDULER": "MOSAIC_AGENT_SCHEDULER_ADDRESS",
+    "MOSAIC_HEARTBEAT_S": "MOSAIC_AGENT_HEARTBEAT_S",
+}
+#: How such an agent is started: it had no init of its own yet.
+ENTRYPOINT = (
+    "/usr/bin/env",
+    *(word for name in _UNKNOWN for word in ("-u", name)),
+    *("/opt/mosaic/bin/python", "-m", "mosaic.agent"),
+)
 
 _CODE = ("sdk/src/mosaic", "worker-images/reference/mosaic_reference")
 
@@ -31,6 +44,11 @@ COPY sdk/src/mosaic /opt/worker/lib/python3.11/site-packages/mosaic
 COPY worker-images/reference/mosaic_reference /opt/worker/lib/python3.11/site-packages/mosaic_reference
 USER 10001:10001
 """
+
+
+def environment_of_the_past(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return *environment* in the names of that age."""
+    return {_OLD_NAMES.get(name, name): value for name, value in environment.items()}
 
 
 @contextmanager

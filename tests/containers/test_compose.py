@@ -89,7 +89,7 @@ def test_images_for_gpus_have_tags_of_their_own_and_replace_no_others() -> None:
         name.removeprefix("agent-") for name in gpu if "cuda" in gpu[name].get("build", {}).get("args", {}).values()
     }
 
-    assert {"cleanrl", "rllib", "xuance"} == changed == cuda
+    assert {"cleanrl", "rllib", "sb3", "xuance"} == changed == cuda
 
 
 def test_a_newcomer_gets_a_platform_a_manifest_and_a_clean_machine_again(project: Project) -> None:

@@ -46,10 +46,10 @@ def test_no_gpu_is_ever_held_by_two_runs_at_once(fleet: MosaicStack) -> None:
 
     held = [attempt for run in runs for attempt in run.look().attempts]
 
-    assert {1} == {len(attempt.gpu_ids) for attempt in held}
+    assert {1} == {len(attempt.lease.gpu_ids) for attempt in held}
     assert 2 == len({attempt.agent_id for attempt in held}), "both agents must have had a hand in it"
     for one, other in itertools.combinations(held, 2):
-        assert one.gpu_ids != other.gpu_ids or _apart(one, other), f"{one} and {other}"
+        assert one.lease.gpu_ids != other.lease.gpu_ids or _apart(one, other), f"{one} and {other}"
 
 
 def test_a_run_of_two_gpus_starts_only_when_both_are_free(fleet: MosaicStack) -> None:
@@ -60,7 +60,7 @@ def test_a_run_of_two_gpus_starts_only_when_both_are_free(fleet: MosaicStack) ->
     assert_undisturbed(big)
 
     assert small.look().run.has_ended
-    assert 2 == len(set(big.look().attempts[0].gpu_ids))
+    assert 2 == len(set(big.look().attempts[0].lease.gpu_ids))
 
 
 def _apart(one: Attempt, other: Attempt) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mosaic.client import Endpoints, Mosaic, Submission
+from mosaic.client import Endpoints, Mosaic, RunSpec
 from mosaic.lifecycle import RunState
 from mosaic.testing.containers.engine import connect, require_images, without_reaper
 from mosaic.testing.containers.ownership import labels_of, remove_stack
@@ -55,7 +55,7 @@ def _start(manifests: Manifests, folder: Path, closing_all: ExitStack) -> dict[s
 def test_a_run_goes_through_the_pods_and_its_agent_leaves(parts: dict[str, Part]) -> None:
     endpoints = Endpoints(**{name: parts[name].address(GRPC_PORTS[name]) for name in SERVICES})
     with Mosaic(endpoints) as fleet:
-        submission = Submission("reference", {"env_id": "FrozenLake-v1", "total_steps": 2000}, seed=1)
+        submission = RunSpec("reference", {"env_id": "FrozenLake-v1", "total_steps": 2000}, seed=1)
         run = StackRun(fleet, fleet.submit(submission)[0].run_id).wait()
         left = parts["announce-reference"].container.wait(timeout=60)
 

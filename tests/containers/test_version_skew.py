@@ -12,15 +12,16 @@ from mosaic.testing.containers import platform
 from mosaic.testing.containers.part import Part
 from tests.containers.brokers import on_rabbitmq_4
 from tests.containers.drills import assert_undisturbed, only, train, until
-from tests.containers.past import ENTRYPOINT, image_of_the_past
+from tests.containers.past import ENTRYPOINT, environment_of_the_past, image_of_the_past
 
 pytestmark = on_rabbitmq_4
 
 #: An agent of a past that never was: the present one with what it says it can speak.
 OLD_AGENT = """
 import sys
-from mosaic.agent import __main__ as agent, control
-control.PROTOCOL_VERSIONS = {spoken!r}
+from mosaic.agent import __main__ as agent
+from mosaic.agent import agent as module
+module.PROTOCOL_VERSIONS = {spoken!r}
 sys.exit(agent.main())
 """
 
@@ -43,49 +44,39 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield image
 
 
-def test_an_agent_of_an_earlier_commit_trains_for_the_services_of_today(fleet: MosaicStack, past: str) -> None:
+def test_an_agent_of_an_earlier_commit_is_refused_and_told_which_side_to_upgrade(fleet: MosaicStack, past: str) -> None:
     recipe = fleet.describe_agent("reference", name="of-an-earlier-commit").recipe
-    agent = fleet.part_of(replace(recipe, image=past, entrypoint=ENTRYPOINT))
+    environment = environment_of_the_past(recipe.environment)
+    agent = fleet.part_of(replace(recipe, image=past, entrypoint=ENTRYPOINT, environment=environment))
     fleet.start(agent)
-    agent.wait_until_ready()
-
-    with only(fleet, agent):
-        run = train(fleet)
-        assert_undisturbed(run)
-
-    assert [agent.name] == [attempt.agent_id for attempt in run.look().attempts]
-
-
-def test_an_agent_that_also_speaks_an_older_protocol_is_met_at_the_newest_common_one(fleet: MosaicStack) -> None:
-    agent = _start_old_agent(fleet, ("MOSAIC/1.0", "MOSAIC/0.9"))
-    agent.wait_until_ready()
-
-    assert "MOSAIC/1.0" == _protocol_of(fleet, agent.name)
-
-
-def test_an_agent_of_today_works_for_services_that_have_learned_more(fleet: MosaicStack) -> None:
-    _start_new_registry(fleet, ("MOSAIC/2.0", "MOSAIC/1.0"))
-    address = f"{NEXT}:{platform.GRPC_PORTS['registry']}"
-    agent = fleet.add_agent("reference", name="of-today", settings={"MOSAIC_AGENT_REGISTRY_ADDRESS": address})
-
-    with only(fleet, agent):
-        run = train(fleet)
-        assert_undisturbed(run)
-
-    assert ("MOSAIC/1.0", agent.name) == (_protocol_of(fleet, agent.name), run.look().attempts[0].agent_id)
-
-
-def test_an_agent_that_is_too_old_is_refused_and_told_which_side_to_upgrade(fleet: MosaicStack) -> None:
-    agent = _start_old_agent(fleet, ("MOSAIC/0.9",))
 
     sentence = (
-        "no common protocol: the agent speaks MOSAIC/0.9; this registry speaks MOSAIC/1.0; upgrade the older side"
+        "no common protocol: the agent speaks MOSAIC/1.0; this registry speaks MOSAIC/2.0; upgrade the older side"
     )
     until(lambda: sentence in agent.logs(), what="the refusal in the agent's log")
 
     assert agent.is_running, "an operator must be able to see why"
     assert agent.name not in {known.agent_id for known in fleet.mosaic.fleet().agents}
     assert_undisturbed(train(fleet))
+
+
+def test_an_agent_that_also_speaks_an_older_protocol_is_met_at_the_newest_common_one(fleet: MosaicStack) -> None:
+    agent = _start_old_agent(fleet, ("MOSAIC/2.0", "MOSAIC/1.0"))
+    agent.wait_until_ready()
+
+    assert "MOSAIC/2.0" == _protocol_of(fleet, agent.name)
+
+
+def test_an_agent_of_today_works_for_services_that_have_learned_more(fleet: MosaicStack) -> None:
+    _start_new_registry(fleet, ("MOSAIC/3.0", "MOSAIC/2.0"))
+    address = f"{NEXT}:{platform.GRPC_PORTS['registry']}"
+    agent = fleet.add_agent("reference", name="of-today", settings={"MOSAIC_ENDPOINT_REGISTRY": address})
+
+    with only(fleet, agent):
+        run = train(fleet)
+        assert_undisturbed(run)
+
+    assert ("MOSAIC/2.0", agent.name) == (_protocol_of(fleet, agent.name), run.look().attempts[0].agent_id)
 
 
 def _start_old_agent(fleet: MosaicStack, spoken: tuple[str, ...]) -> Part:

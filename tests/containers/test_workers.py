@@ -31,6 +31,12 @@ TINY: dict[str, dict[str, Any]] = {
         "steps": 256,
         "config": {"num_envs": 1, "eval_episodes": 1, "algo_params": {"horizon_size": 64}},
     },
+    "sb3": {
+        "env": "CartPole-v1",
+        "algo": "ppo",
+        "steps": 256,
+        "config": {"eval_episodes": 0, "algo_params": {"n_steps": 128}},
+    },
     "rllib": {
         "env": "CartPole-v1",
         "algo": "ppo",

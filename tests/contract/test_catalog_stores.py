@@ -41,7 +41,7 @@ def catalog(request: pytest.FixtureRequest, migrated_url: Callable[[str, str], s
 
 def test_what_was_put_comes_back_equal(catalog: Catalog) -> None:
     node = a_host(gpus=(a_gpu("GPU-0"), a_gpu("GPU-1", healthy=False, index=1)), draining=True)
-    worker = a_worker(versions={"torch": "2.13"}, config_schema_json='{"type": "object"}', resume_grade="A")
+    worker = a_worker(versions={"torch": "2.13"}, config_schema={"type": "object"}, resume_grade="A")
     agent = a_member(alive=False, draining=True)
 
     with catalog.change() as draft:

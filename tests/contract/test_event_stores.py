@@ -7,28 +7,36 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from importlib.resources import files
 from itertools import pairwise
+from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from sqlalchemy import text
 
+from mosaic.events.episodes import EPISODE_KINDS
 from mosaic.hosting.database import open_engine
 from mosaic_telemetry.adapters.live_feed import InProcessFeed
 from mosaic_telemetry.adapters.sql_events import SqlEvents
-from mosaic_telemetry.adapters.tables import metadata, seals
+from mosaic_telemetry.adapters.tables import finished_runs, metadata
+from mosaic_telemetry.domain.counting import NOTHING, Counted, Cut
 from mosaic_telemetry.domain.series import LEVELS, SeriesKey
+from mosaic_telemetry.domain.tally import Tally
 from mosaic_telemetry.domain.timeline import Hearing, StreamId
 from mosaic_telemetry.handlers.finish import write_when_ready
 from mosaic_telemetry.handlers.ingest import IngestReport, ingest
 from mosaic_telemetry.handlers.lines import read_lines
-from mosaic_telemetry.ports import EventStore, Position, StepRange
+from mosaic_telemetry.ports import EpisodeFilter, EventStore, Position, StepRange
 from tests.fakes.telemetry import (
     NOON,
     RUN,
     InMemoryManifests,
     SteppedClock,
-    a_seal,
+    a_finished_run,
     episode,
     line,
     metric,
@@ -79,13 +87,13 @@ def test_letters_that_no_database_takes_stop_nothing(store: EventStore, letter: 
     hostile = [one.replace(b"X", letter.encode()) for one in lines]
 
     put(store, packed(hostile))
-    store.put_seal(a_seal(len(lines) - 1, reason="exit \0", reason_code="\0"), NOON)
-    (sealed,) = store.stale_seals()
+    store.put_finished(a_finished_run(len(lines) - 1, reason="exit \0", reason_code="\0"), NOON)
+    (sealed,) = store.stale_manifests()
     manifests = InMemoryManifests()
     write_when_ready(sealed, store=store, manifests=manifests, feed=InProcessFeed(), clock=SteppedClock())
 
     assert hostile == [one for _, _, one in stored_lines(store)]
-    assert store.stale_seals() == []
+    assert store.stale_manifests() == []
     manifests.written[RUN][0].encode()
 
 
@@ -127,7 +135,7 @@ def test_frames_in_any_order_and_number_give_the_same_store(store: EventStore) -
     assert timeline.counts == {"metric": 200, "episode": 50}
     assert [(1, number, one) for number, one in enumerate(lines)] == stored_lines(store)
     assert store.series(RUN)[0].count == 200
-    assert list(range(50)) == [one.number for one in store.episodes(RUN, Position(0, -1))]
+    assert list(range(50)) == [one.number for one in store.episodes(RUN, EpisodeFilter())]
 
 
 def test_a_gap_is_visible_until_it_is_filled(store: EventStore) -> None:
@@ -241,31 +249,40 @@ def test_episodes_are_read_behind_a_position_and_from_the_end(store: EventStore)
     put(store, packed([episode(number, number * 2.0, step=number) for number in range(10)]))
     put(store, packed([episode(3, 50.0)], attempt=2))
 
-    assert [one.number for one in store.episodes(RUN, Position(1, 7))] == [8, 9, 3]
-    assert [one.number for one in store.episodes(RUN, Position(0, -1), last=2)] == [9, 3]
-    assert [one.number for one in store.episodes(RUN, Position(1, 8), attempt=1)] == [9]
-    assert (store.episode_count(RUN), store.episode_count(RUN, attempt=2)) == (11, 1)
+    assert [one.number for one in store.episodes(RUN, EpisodeFilter(), after=Position(1, 7))] == [8, 9, 3]
+    assert [one.number for one in store.episodes(RUN, EpisodeFilter(), last=2)] == [9, 3]
+    assert store.newest_returns(RUN, EpisodeFilter(), 2) == [18.0, 50.0]
+    assert [one.number for one in store.episodes(RUN, EpisodeFilter(attempt=1), after=Position(1, 8))] == [9]
 
 
-def test_the_returns_of_a_run_in_short(store: EventStore) -> None:
-    put(store, packed([episode(number, float(number % 150), step=number) for number in range(200)]))
+def test_episodes_are_read_by_kind_and_agent_and_as_far_as_they_count(store: EventStore) -> None:
+    told = [episode(0, 3.0, step=10), episode(0, 1.0, agent_id="a"), episode(0, 2.0, agent_id="b")]
+    judged = [episode(0, 9.0, evaluation=True), episode(0, 8.0, evaluation=True, agent_id="a")]
+    put(store, packed([*told, *judged, episode(1, 4.0, step=20)]))
 
-    summary = store.episode_summary(RUN)
+    def returns(**wanted: Any) -> list[float]:
+        return [one.episode_return for one in store.episodes(RUN, EpisodeFilter(**wanted))]
 
-    assert (
-        summary.count, summary.last_return, summary.best_return, summary.best_step,
-    ) == (200, 49.0, 149.0, 149.0)  # fmt: skip
-    assert summary.recent_mean == pytest.approx((sum(range(100, 150)) + sum(range(50))) / 100)
+    kinds = [returns(kinds=frozenset({kind})) for kind in EPISODE_KINDS]
+    assert [[3.0, 4.0], [1.0, 2.0], [9.0], [8.0]] == kinds
+    assert [1.0, 8.0] == returns(agent="a")
+    assert ["a", "b"] == store.agents(RUN, EpisodeFilter(kinds=frozenset({"agent"})))
+    assert [3.0, 1.0] == returns(counted=Counted({1: Cut(1, 10.0)}))
+    assert [3.0, 1.0, 2.0, 9.0, 8.0] == returns(counted=Counted({1: Cut(None, 10.0)}))
+    assert [] == returns(counted=Counted({1: NOTHING}))
 
 
-def test_an_episode_that_a_later_attempt_played_again_counts_once(store: EventStore) -> None:
-    put(store, packed([episode(number, 100.0 + number, step=number * 10.0) for number in range(5)]))
-    again = [episode(number, 1.0 + number, step=number * 10.0) for number in range(3, 8)]
-    put(store, packed([*again, line("episode", total_reward=0.5)], attempt=2))
+def test_a_tally_is_the_same_whether_it_was_kept_or_is_read(store: EventStore) -> None:
+    returns = [2.0, math.nan, 7.0, 7.0, -1.0]
+    lines = [episode(number, value, step=number * 10) for number, value in enumerate(returns)]
+    put(store, packed(lines[3:], first_seq=3))
+    put(store, packed(lines[:3]))
 
-    summary = store.episode_summary(RUN)
+    (timeline,) = store.timelines(RUN)
 
-    assert (9, 0.5, 102.0, 20.0) == (summary.count, summary.last_return, summary.best_return, summary.best_step)
+    wanted = EpisodeFilter(frozenset({"training"}))
+    assert Tally(5, 4, 7.0, 20.0, 2) == timeline.episodes.of("training") == store.tally(RUN, wanted)
+    assert Tally() == store.tally("nobody", wanted)
 
 
 def test_rare_events_are_kept_as_facts_with_their_stamp(store: EventStore) -> None:
@@ -284,64 +301,66 @@ def test_rare_events_are_kept_as_facts_with_their_stamp(store: EventStore) -> No
 
 def test_an_event_after_the_seal_makes_the_manifest_stale(store: EventStore) -> None:
     put(store, packed(metrics(3)))
-    store.put_seal(a_seal(5), NOON)
-    (sealed,) = store.stale_seals()
+    store.put_finished(a_finished_run(5), NOON)
+    (sealed,) = store.stale_manifests()
     store.manifest_written(sealed, "{}", "sha256:1", "somewhere")
-    assert store.stale_seals() == []
+    assert store.stale_manifests() == []
 
     report = put(store, packed(metrics(3, first=3), first_seq=3))
 
     assert report.stale_manifests == 1
-    (stale,) = store.stale_seals()
+    (stale,) = store.stale_manifests()
     assert (stale.revision, stale.written_revision, stale.digest) == (1, 0, "sha256:1")
 
 
 def test_a_repeated_frame_leaves_the_manifest_as_it_is(store: EventStore) -> None:
     assert put(store, packed(metrics(3))).stale_manifests == 0
-    store.put_seal(a_seal(2), NOON)
-    store.manifest_written(store.stale_seals()[0], "{}", "sha256:1", "somewhere")
+    store.put_finished(a_finished_run(2), NOON)
+    store.manifest_written(store.stale_manifests()[0], "{}", "sha256:1", "somewhere")
 
     report = put(store, packed(metrics(3)))
 
     assert report.stale_manifests == 0
-    assert store.stale_seals() == []
+    assert store.stale_manifests() == []
 
 
 def test_an_event_during_the_writing_of_a_manifest_is_not_forgotten(store: EventStore) -> None:
-    store.put_seal(a_seal(5), NOON)
-    (sealed,) = store.stale_seals()
+    store.put_finished(a_finished_run(5), NOON)
+    (sealed,) = store.stale_manifests()
 
     put(store, packed(metrics(3)))
     store.manifest_written(sealed, "{}", "sha256:old", "somewhere")
 
-    assert len(store.stale_seals()) == 1
+    assert len(store.stale_manifests()) == 1
 
 
 def test_a_damaged_seal_keeps_no_other_run_from_its_manifest(store: EventStore) -> None:
     assert isinstance(store, SqlEvents)
-    store.put_seal(a_seal(5).model_copy(update={"run_id": "damaged"}), NOON)
-    store.put_seal(a_seal(5), NOON + timedelta(seconds=1))
+    store.put_finished(a_finished_run(5, run_id="damaged"), NOON)
+    store.put_finished(a_finished_run(5), NOON + timedelta(seconds=1))
     with store.engine.begin() as connection:
-        connection.execute(seals.update().where(seals.c.run_id == "damaged").values(seal='{"run_id": '))
+        connection.execute(
+            finished_runs.update().where(finished_runs.c.run_id == "damaged").values(finished='{"run_id": ')
+        )
 
-    (sealed,) = store.stale_seals()
+    (sealed,) = store.stale_manifests()
 
-    assert sealed.seal.run_id == RUN
+    assert sealed.finished.run.run_id == RUN
 
 
-def test_a_seal_that_comes_twice_changes_nothing_and_a_retry_replaces_it(store: EventStore) -> None:
-    store.put_seal(a_seal(5), NOON)
-    store.put_seal(a_seal(5), NOON + timedelta(hours=1))
-    sealed = store.seal_of(RUN)
+def test_a_finished_run_that_comes_twice_changes_nothing_and_a_retry_replaces_it(store: EventStore) -> None:
+    store.put_finished(a_finished_run(5), NOON)
+    store.put_finished(a_finished_run(5), NOON + timedelta(hours=1))
+    sealed = store.finished_run(RUN)
     assert sealed is not None
     assert (sealed.due_at, sealed.revision) == (NOON, 0)
 
-    store.put_seal(a_seal(5, 9), NOON)
-    store.put_seal(a_seal(5), NOON)
+    store.put_finished(a_finished_run(5, 9), NOON)
+    store.put_finished(a_finished_run(5), NOON)
 
-    sealed = store.seal_of(RUN)
+    sealed = store.finished_run(RUN)
     assert sealed is not None
-    assert len(sealed.seal.attempts) == 2
+    assert len(sealed.finished.attempts) == 2
 
 
 def test_two_writers_of_one_stream_take_turns(store: EventStore) -> None:
@@ -378,8 +397,8 @@ def test_a_run_nobody_spoke_of_is_empty(store: EventStore) -> None:
     assert store.timelines("nobody") == []
     assert store.series("nobody") == []
     assert store.facts("nobody") == []
-    assert store.seal_of("nobody") is None
-    assert store.episode_summary("nobody").count == 0
+    assert store.finished_run("nobody") is None
+    assert store.episodes("nobody", EpisodeFilter()) == []
     assert store.fault() is None
 
 
@@ -394,3 +413,27 @@ def test_the_migrations_make_what_the_code_expects(store: EventStore) -> None:
 
 def _is_ours(_thing: object, name: str | None, kind: str, *_: object) -> bool:
     return kind != "table" or name != "telemetry_schema_version"
+
+
+def test_an_older_database_learns_which_episodes_are_of_evaluations(store: EventStore) -> None:
+    assert isinstance(store, SqlEvents)
+    put(store, packed([episode(0, 2.0, step=5), episode(1, math.nan), episode(0, 1.0, agent_id="a")]))
+    put(store, packed([episode(0, 7.0, step=9, evaluation=True), episode(1, 7.0, evaluation=True)], attempt=2))
+    before = store.timelines(RUN), store.episodes(RUN, EpisodeFilter())
+
+    _revise(store, command.downgrade, "0001")
+    with store.engine.connect() as connection:
+        old = connection.execute(text("SELECT agent FROM telemetry_episodes ORDER BY attempt, seq")).scalars().all()
+    SqlEvents(store.engine)
+
+    assert ["", "", "a", "evaluation", "evaluation"] == old
+    after = store.timelines(RUN), store.episodes(RUN, EpisodeFilter())
+    assert str(before) == str(after), "NaN differs from itself"
+
+
+def _revise(store: SqlEvents, change: Callable[[Config, str], None], revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(files("mosaic_telemetry.adapters.migrations")))
+    with store.engine.begin() as connection:
+        config.attributes["connection"] = connection
+        change(config, revision)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from mosaic.events import KINDS, LogLine, Violation, read_line, write_line
+from mosaic.events import KINDS, LogLine, Violation, read_line
+from tests.written import write_line
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "events"
 CASES = [

@@ -19,7 +19,7 @@ import pytest
 
 import mosaic.worker
 
-SDK = Path(__file__).parents[2] / "sdk" / "src"
+SDK, COMPAT = (Path(__file__).parents[2] / name / "src" for name in ("sdk", "compat"))
 
 IMPORTS = {
     "gym_gui.core.worker": (
@@ -194,7 +194,7 @@ def test_importing_makes_no_file_and_no_third_party_import(tmp_path: Path) -> No
     ended = subprocess.run(
         [sys.executable, "-S", "-W", "error", "-c", script],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(SDK)},
+        env={**os.environ, "PYTHONPATH": f"{SDK}{os.pathsep}{COMPAT}"},
         capture_output=True,
         text=True,
         timeout=60,
@@ -204,13 +204,13 @@ def test_importing_makes_no_file_and_no_third_party_import(tmp_path: Path) -> No
     assert [] == list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("order", ["desktop first", "sdk first"])
+@pytest.mark.parametrize("order", ["desktop first", "compat first"])
 def test_a_real_desktop_gym_gui_wins_wherever_it_stands(order: str, tmp_path: Path) -> None:
     package = tmp_path / "gym_gui" / "core" / "worker"
     package.mkdir(parents=True)
     for folder in (package, package.parent, package.parent.parent):
         (folder / "__init__.py").write_text("DESKTOP = True\n")
-    path = [str(tmp_path), str(SDK)] if order == "desktop first" else [str(SDK), str(tmp_path)]
+    path = [str(tmp_path), str(COMPAT)] if order == "desktop first" else [str(COMPAT), str(tmp_path)]
 
     ended = subprocess.run(
         [sys.executable, "-S", "-c", "import gym_gui.core.worker as w; print(w.DESKTOP)"],
@@ -224,7 +224,7 @@ def test_a_real_desktop_gym_gui_wins_wherever_it_stands(order: str, tmp_path: Pa
 
 
 def test_nothing_of_ours_imports_the_alias() -> None:
-    ours = [*(SDK / "mosaic").rglob("*.py"), *(SDK.parents[1] / "services").rglob("*.py")]
+    ours = [path for room in ("sdk", "agent", "testing", "services") for path in (SDK.parents[1] / room).rglob("*.py")]
 
     importing = [str(path) for path in ours if re.search(r"^\s*(from|import) gym_gui", path.read_text(), re.MULTILINE)]
 

@@ -17,8 +17,9 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from prometheus_client import CollectorRegistry
 
-from mosaic.hosting.changes import Bell
+from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.grpc_server import GrpcServer, Registration
+from mosaic.model.resources import Resources
 from mosaic.wire.channel import open_channel
 from mosaic.wire.v1 import (
     registry_pb2,
@@ -30,12 +31,11 @@ from mosaic.wire.v1 import (
 )
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
-from mosaic_scheduler.domain.run import Requirements
 from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_telemetry.entrypoints.service import build as build_telemetry
 from mosaic_telemetry.settings import Settings as TelemetrySettings
 from tests.fakes.scheduler import Desk, a_fleet
-from tests.fakes.telemetry import RUN, a_seal, encoded, episode, metrics
+from tests.fakes.telemetry import RUN, a_finished_run, encoded, episode, metrics
 
 TEXTS = ["nonsense", "", "\0", "\N{SNOWMAN}", "x" * 5000]
 REALS = [math.nan, math.inf, -math.inf, -1.0, 1e308]
@@ -123,7 +123,7 @@ def announcement() -> registry_pb2.RegisterWorkerRequest:
         worker=registry_pb2.Worker(name="toy", version="1.0", launch=["-m", "toy"]),
         slots=2,
         queue="runs.toy.agent",
-        protocol_versions=["MOSAIC/1.0"],
+        protocol_versions=["MOSAIC/2.0"],
     )
 
 
@@ -133,7 +133,7 @@ def registry(url: Url, folder: Path) -> Iterator[Served]:
     service.start()
     with served(service.registration(), registry_pb2_grpc.RegistryStub) as stub:
 
-        def shown(message: Any) -> Callable[[], Message]:
+        def display(message: Any) -> Callable[[], Message]:
             """Return how *message* is made for an agent that has just registered."""
 
             def make() -> Message:
@@ -145,9 +145,8 @@ def registry(url: Url, folder: Path) -> Iterator[Served]:
 
         good: dict[str, Callable[[], Message]] = {
             "RegisterWorker": announcement,
-            "Heartbeat": shown(registry_pb2.HeartbeatRequest),
-            "Leave": shown(registry_pb2.LeaveRequest),
-            "ListWorkers": registry_pb2.ListWorkersRequest,
+            "Heartbeat": display(registry_pb2.HeartbeatRequest),
+            "Leave": display(registry_pb2.LeaveRequest),
             "DescribeWorker": lambda: registry_pb2.DescribeWorkerRequest(name="toy"),
             "GetFleet": registry_pb2.GetFleetRequest,
             "WatchFleet": registry_pb2.WatchFleetRequest,
@@ -166,12 +165,12 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
         secrets=desk.secrets,
         clock=desk.clock,
         rounds=desk.settings,
-        bell=Bell(),
+        changes=ChangeSignal(),
         changed=lambda: None,
     )
 
     def admitted() -> str:
-        run = desk.submit(max_retries=0, requirements=Requirements(memory_mb=1))
+        run = desk.submit(max_retries=0, resources=Resources(memory_mb=1))
         desk.rounds.plan()
         return run.run_id
 
@@ -207,7 +206,9 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
             "ListRuns": scheduler_pb2.ListRunsRequest,
             "WatchRuns": lambda: scheduler_pb2.WatchRunsRequest(run_ids=[run_id]),
             "Explain": lambda: scheduler_pb2.GetRunRequest(run_id=run_id),
-            "SetTeam": lambda: scheduler_pb2.Team(name="vision"),
+            "SetTeam": lambda: scheduler_pb2.SetTeamRequest(
+                team=scheduler_pb2.Team(name="vision", weight=2), terms=["weight"]
+            ),
             "ListTeams": scheduler_pb2.ListTeamsRequest,
             "Claim": claim,
             "Renew": renew,
@@ -224,7 +225,7 @@ def telemetry(url: Url, folder: Path) -> Iterator[Served]:
     service = build_telemetry(TelemetrySettings(database_url=database, manifest_root=str(folder)))
     service.start()
     service.ingest.send([encoded([*metrics(5), episode(1, 2.0)])])
-    service.seal(a_seal(5))
+    service.run_finished(a_finished_run(5))
     key = telemetry_pb2.SeriesKey(name="loss")
     good: dict[str, Callable[[], Message]] = {
         "ReadEvents": lambda: telemetry_pb2.ReadEventsRequest(run_id=RUN),

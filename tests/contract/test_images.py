@@ -7,7 +7,6 @@ from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
-import tomllib
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -36,7 +35,7 @@ def test_an_image_is_built_on_official_images_only(dockerfile):
     stages = {rest.partition(" AS ")[2] for word, rest in instructions(dockerfile) if word == "FROM"}
     bases = {rest.partition(" AS ")[0] for word, rest in instructions(dockerfile) if word == "FROM"}
 
-    assert {"python:3.11-slim-bookworm"} == bases - stages - {"${WHEELS}"}
+    assert {"python:3.11-slim-bookworm"} == bases - stages - {"${WHEELS}", "${LIBRARY}"}
 
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES)
@@ -62,9 +61,24 @@ def test_an_image_says_which_version_and_revision_it_is(dockerfile):
     assert 'org.opencontainers.image.revision="${REVISION}"' in labels
 
 
+@pytest.mark.parametrize("worker", WORKERS)
+def test_an_image_whose_worker_offers_mujoco_can_draw_it(worker):
+    text = labels_tool.dockerfile_of(worker).read_text(encoding="utf-8")
+    offers = "mujoco" in json.loads(labels_tool.current_label(worker))["capabilities"]["env_families"]
+
+    assert offers == ("libegl1 libgl1" in text)
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_the_agent_of_an_image_is_told_of_which_commits_it_was_built(worker):
+    variables = [rest for word, rest in instructions(labels_tool.dockerfile_of(worker)) if word == "ENV"]
+
+    assert "MOSAIC_AGENT_PLATFORM_REVISION=${REVISION} MOSAIC_AGENT_WORKER_REVISION=${REVISION}" in variables
+
+
 @pytest.mark.parametrize("dockerfile", DOCKERFILES)
 def test_what_an_image_calls_itself_is_the_version_of_the_sdk(dockerfile):
-    defaults = dict(rest.split("=", 1) for word, rest in instructions(dockerfile) if word == "ARG")
+    defaults = dict(rest.split("=", 1) for word, rest in instructions(dockerfile) if word == "ARG" and "=" in rest)
 
     assert version("mosaic-sdk") == defaults["VERSION"]
 
@@ -72,7 +86,7 @@ def test_what_an_image_calls_itself_is_the_version_of_the_sdk(dockerfile):
 @pytest.mark.parametrize("worker", WORKERS)
 def test_every_worker_image_has_the_agent_of_the_base_image(worker):
     """A compose build cannot wait for another image, so the stages are repeated; they must stay the same."""
-    theirs = (ROOT / f"worker-images/{worker}/Dockerfile").read_text(encoding="utf-8")
+    theirs = labels_tool.dockerfile_of(worker).read_text(encoding="utf-8")
 
     assert _shared_stages() in theirs
 
@@ -91,14 +105,14 @@ def test_every_version_in_a_lock_has_its_hashes(lock):
 
 
 @pytest.mark.parametrize(
-    ("lock", "project", "extras"),
+    ("lock", "project"),
     [
-        *((f"services/{service}/requirements.lock", f"mosaic-{service}", ()) for service in SERVICES),
-        ("worker-images/base/requirements.lock", "mosaic-sdk", ("agent",)),
+        *((f"services/{service}/requirements.lock", f"mosaic-{service}") for service in SERVICES),
+        ("worker-images/base/requirements.lock", "mosaic-agent"),
     ],
 )
-def test_a_lock_holds_what_its_project_needs_at_the_versions_of_the_workspace(lock, project, extras):
-    wanted = {name: version(name) for name in _needs(project, extras)}
+def test_a_lock_holds_what_its_project_needs_at_the_versions_of_the_workspace(lock, project):
+    wanted = {name: version(name) for name in _needs(project)}
     locked = _versions(lock)
 
     assert wanted == {name: locked.get(name) for name in wanted}, "`make image-locks` writes it"
@@ -121,28 +135,24 @@ def _versions(lock: str) -> dict[str, str]:
     return {canonicalize_name(pin.split("==")[0]): pin.split("==")[1].split(" ;")[0] for pin in pins}
 
 
-def _needs(project: str, extras: tuple[str, ...]) -> set[str]:
-    """Return every distribution that *project* with *extras* pulls in, ours left out."""
+def _needs(project: str) -> set[str]:
+    """Return every distribution that *project* pulls in, ours left out."""
     found: set[str] = set()
-    todo, done = [(project, extras)], set()
+    # What is installed may describe the project as it was when it was installed.
+    todo = [(canonicalize_name(one.name), tuple(one.extras)) for one in map(Requirement, lock_tool.needs_of(project))]
+    done: set[tuple[str, tuple[str, ...]]] = set()
     while todo:
         name, extras = todo.pop()
         if (name, extras) not in done:
             done.add((name, extras))
-            found |= {name} if not name.startswith("mosaic-") else set()
+            found.add(name)
             todo += [(canonicalize_name(one.name), tuple(sorted(one.extras))) for one in _requirements(name, extras)]
     return found
 
 
 def _requirements(name: str, extras: tuple[str, ...]) -> list[Requirement]:
-    if not name.startswith("mosaic-"):
-        every = [Requirement(text) for text in requires(name) or ()]
-        return [one for one in every if any(_applies(one, extra) for extra in ("", *extras))]
-    folder = "sdk" if name == "mosaic-sdk" else f"services/{name.removeprefix('mosaic-')}"
-    # What is installed may describe the project as it was when it was installed.
-    described = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    optional = [text for extra in extras for text in described["optional-dependencies"][extra]]
-    return [Requirement(text) for text in (*described["dependencies"], *optional)]
+    every = [Requirement(text) for text in requires(name) or ()]
+    return [one for one in every if any(_applies(one, extra) for extra in ("", *extras))]
 
 
 def _applies(requirement: Requirement, extra: str) -> bool:

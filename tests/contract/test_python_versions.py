@@ -12,10 +12,13 @@ from uuid import uuid4
 
 import pytest
 
-SDK = Path(__file__).parents[2] / "sdk" / "src"
+SDK, COMPAT = (Path(__file__).parents[2] / name / "src" for name in ("sdk", "compat"))
 SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
 MODULES = sorted(f"mosaic.worker.{path.stem}" for path in (SDK / "mosaic" / "worker").glob("*.py"))
-LIGHT = [*(name.removesuffix(".__init__") for name in MODULES), "mosaic.errors", "mosaic.ids", "mosaic.lifecycle"]
+LIGHT = [
+    *(name.removesuffix(".__init__") for name in MODULES),
+    *("mosaic.errors", "mosaic.ids", "mosaic.lifecycle", "mosaic.compat.fastlane", "mosaic.compat.logcode"),
+]
 
 SMOKE = """
 import io, json, os, sys, tempfile
@@ -109,7 +112,7 @@ INTERPRETERS = interpreters()
 
 
 def run(python: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(SDK), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": f"{SDK}{os.pathsep}{COMPAT}", "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run([python, *arguments], env=environment, capture_output=True, text=True, timeout=120)
 
 
@@ -140,14 +143,14 @@ def test_every_module_imports_with_the_standard_library_alone(version: str) -> N
 
 READ_FRAME = """
 import sys
-from mosaic.worker.fastlane import *
+from mosaic.compat.fastlane import *
 lane = FastLaneReader.attach(sys.argv[1])
 print(lane.latest_frame().width, flush=True)
 lane.close()
 """
 WRITE_FRAME = f"""
 import subprocess, sys
-from mosaic.worker.fastlane import *
+from mosaic.compat.fastlane import *
 written = FastLaneWriter.create(sys.argv[1], FastLaneConfig(2, 2))
 written.publish(bytes(12))
 for _ in range(2):

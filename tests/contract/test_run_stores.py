@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from importlib.resources import files
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine
 
 from mosaic.errors import BadInput
 from mosaic.hosting.database import open_engine
 from mosaic.ids import AgentId, GpuId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.lifecycle import AttemptState, RunState
+from mosaic.model.attempt import Attempt, Directive
+from mosaic.model.resources import GpuShare, Lease, Resources
+from mosaic.model.run import Change, Priority, Run, RunFilter, RunSpec
+from mosaic.model.team import Quota, Team
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.adapters.tables import metadata
-from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry, RunSpec, Wish
-from mosaic_scheduler.domain.run import GpuShare, Lease, PriorityClass, Requirements
-from mosaic_scheduler.domain.snapshot import Quota, Team, Usage
-from mosaic_scheduler.ports import OutboxMessage, RunFilter, RunStore
+from mosaic_scheduler.domain.snapshot import Usage
+from mosaic_scheduler.ports import OutboxKind, OutboxMessage, RunStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 
@@ -37,26 +42,26 @@ def store(engine: Engine) -> RunStore:
     return SqlRuns(engine)
 
 
-def a_run(run_id: str = "01A", **changes: object) -> RunEntry:
+def a_run(run_id: str = "01A", **changes: object) -> Run:
     spec = RunSpec(
         WorkerName("toy"),
         {"env_id": "CartPole-v1", "nested": {"lr": 0.1}},
-        TeamName("vision"),
-        UserName("ada"),
+        team=TeamName("vision"),
+        user=UserName("ada"),
         seed=3,
-        priority=PriorityClass.HIGH,
-        requirements=Requirements(2, 1024, 1),
+        priority=Priority.HIGH,
+        resources=Resources(2, 1024, 1),
         max_wall=timedelta(hours=2),
         labels={"sweep": "7"},
         secrets={"KEY": "name"},
     )
-    entry = RunEntry(RunId(run_id), spec, RunState.QUEUED, NOON, NOON, evicted_for=frozenset({RunId("01Z")}))
+    entry = Run(RunId(run_id), spec, RunState.QUEUED, NOON, NOON, evicted_for=frozenset({RunId("01Z")}))
     return replace(entry, **changes)  # type: ignore[arg-type]
 
 
-def an_attempt(run_id: str = "01A", number: int = 1, **changes: object) -> AttemptEntry:
+def an_attempt(run_id: str = "01A", number: int = 1, **changes: object) -> Attempt:
     lease = Lease(2.0, 1024, (GpuShare(GpuId("gpu-1"), 0.5, 8000),))
-    entry = AttemptEntry(
+    entry = Attempt(
         RunId(run_id),
         number,
         AttemptState.ADMITTED,
@@ -69,7 +74,7 @@ def an_attempt(run_id: str = "01A", number: int = 1, **changes: object) -> Attem
     return replace(entry, **changes)  # type: ignore[arg-type]
 
 
-def save(store: RunStore, run: RunEntry, *attempts: AttemptEntry) -> RunEntry:
+def save(store: RunStore, run: Run, *attempts: Attempt) -> Run:
     with store.write() as work:
         saved = work.save_run(run)
         for attempt in attempts:
@@ -78,7 +83,7 @@ def save(store: RunStore, run: RunEntry, *attempts: AttemptEntry) -> RunEntry:
 
 
 def test_what_is_saved_is_read_back_whole(store: RunStore) -> None:
-    attempt = an_attempt(wish=Wish.PAUSE, versions={"python": "3.11"}, exit_code=-9, claimed_at=NOON)
+    attempt = an_attempt(directive=Directive.PAUSE, versions={"python": "3.11"}, exit_code=-9, claimed_at=NOON)
     run = save(store, a_run(attempt=1, not_before=NOON), attempt)
 
     with store.read() as work:
@@ -157,8 +162,8 @@ def test_leases_are_extended_without_telling_anybody(store: RunStore) -> None:
 
 def test_the_outbox_keeps_what_was_not_sent_in_order(store: RunStore) -> None:
     with store.write() as work:
-        first = work.send_later(OutboxMessage("ring", RunId("01A"), 1, {"agent_id": "a1"}))
-        second = work.send_later(OutboxMessage("seal", RunId("01A"), 1, {"outcome": "failed"}))
+        first = work.send_later(OutboxMessage(OutboxKind.DISPATCH, RunId("01A"), 1, {"agent_id": "a1"}))
+        second = work.send_later(OutboxMessage(OutboxKind.RUN_FINISHED, RunId("01A"), 1))
 
     assert [first, second] == store.outbox(10)
     store.sent([first.message_id])
@@ -168,8 +173,7 @@ def test_the_outbox_keeps_what_was_not_sent_in_order(store: RunStore) -> None:
 
 def test_history_is_kept_in_order(store: RunStore) -> None:
     entries = [
-        HistoryEntry(RunId("01A"), number, NOON, "requeued", "running", "queued", "scheduler", "lost")
-        for number in (1, 2)
+        Change(RunId("01A"), number, NOON, "requeued", "running", "queued", "scheduler", "lost") for number in (1, 2)
     ]
     with store.write() as work:
         work.add_history(entries)
@@ -229,3 +233,46 @@ def test_waiting_runs_are_counted_by_user(store: RunStore) -> None:
     with store.read() as work:
         assert {"ada": 2} == work.count_queued(TeamName("vision"))
         assert {} == work.count_queued(TeamName("nlp"))
+
+
+def test_runs_are_found_by_their_name(store: RunStore) -> None:
+    for run_id, name in (("01A", "sweep"), ("01B", "sweep"), ("01C", "sweep 2"), ("01D", "")):
+        save(store, a_run(run_id, spec=replace(a_run().spec, name=name)))
+
+    with store.read() as work:
+        assert ["01B", "01A"] == [run.run_id for run in work.list_runs(RunFilter(name="sweep"), limit=10, before="")]
+
+
+def test_the_names_of_runs_that_were_stored_before_are_found(engine: Engine, store: RunStore) -> None:
+    save(store, a_run("01A", spec=replace(a_run().spec, name="x" * 200)))
+    with engine.begin() as connection:
+        _move(connection, "0003", upgrade=False)
+        _move(connection, "0003", upgrade=True)
+
+    with store.read() as work:
+        assert ["01A"] == [run.run_id for run in work.list_runs(RunFilter(name="x" * 128), limit=10, before="")]
+
+
+def _move(connection: Connection, revision: str, *, upgrade: bool) -> None:
+    scripts = ScriptDirectory(str(files("mosaic_scheduler.adapters.migrations")))
+    module = scripts.get_revision(revision).module
+    with Operations.context(MigrationContext.configure(connection)):
+        (module.upgrade if upgrade else module.downgrade)()
+
+
+def test_reasons_to_wait_are_written_where_they_are_news(store: RunStore) -> None:
+    for run_id, changes in (
+        ("01A", {}),
+        ("01B", {"reason_code": "a", "reason": "b"}),
+        ("01C", {"state": RunState.RUNNING}),
+    ):
+        save(store, a_run(run_id, **changes))
+    with store.read() as work:
+        before = work.revision()
+
+    with store.write() as work:
+        work.save_reasons({RunId(run_id): ("a", "b") for run_id in ("01A", "01B", "01C")})
+
+    with store.read() as work:
+        assert ["01A"] == [run.run_id for run, _ in work.changed_since(before)]
+        assert ("a", "b") == ((run := work.run(RunId("01A"))) and run.reason_code, run and run.reason)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
+import re
+import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -74,6 +78,67 @@ def test_follow_goes_on_until_the_run_has_ended(stack: Machine) -> None:
     assert stack.type("logs", run_id, "--json").output == begun[reading] + finish(reading).output
 
 
+def test_in_a_terminal_nothing_is_printed_onto_the_bars(stack: Machine) -> None:
+    """What draws the bars prints the news above them; whatever else prints to a terminal falls onto one."""
+    run_id = start_run(stack)
+    screen, terminal = pty.openpty()
+    following = stack.begin("follow", run_id, terminal=terminal)
+    os.close(terminal)
+    seen = ""
+    while "running" not in seen:
+        seen += os.read(screen, 65536).decode()
+
+    restart(stack)
+
+    with suppress(OSError):  # the end of what a terminal shows
+        while shown := os.read(screen, 65536).decode(errors="replace"):
+            seen += shown
+    os.close(screen)
+    assert 0 == finish(following).exit_code
+    assert re.search(r"\x1b\[2K[^a-z]*the scheduler is away; the runs go on", seen), "on a line that was cleared"
+
+
+@pytest.mark.parametrize(
+    ("words", "again"), [("follow", "mosaic follow"), ("logs -f", "mosaic logs -f"), ("events -f", "mosaic events -f")]
+)
+def test_who_stops_watching_is_told_that_the_run_goes_on(stack: Machine, words: str, again: str) -> None:
+    with connect(stack) as mosaic:
+        run_id = submit(mosaic, **ENDLESS, garbage=True).run_id
+        wait_for_state(mosaic, run_id, RunState.RUNNING)
+        watching = stack.begin(*words.split(), run_id)
+        first_line(watching)
+
+        watching.send_signal(signal.SIGINT)
+
+        typed = finish(watching)
+        end = run_id[-8:]
+        assert (
+            130,
+            f"\nrun {end} goes on without you: `{again} {end}` watches again, `mosaic cancel {end}` ends it\n",
+        ) == (
+            typed.exit_code,
+            typed.errors,
+        )
+        assert RunState.RUNNING is mosaic.run(run_id).run.state
+        mosaic.cancel(run_id)
+
+
+def test_who_submits_and_stops_watching_is_told_that_the_runs_go_on(stack: Machine) -> None:
+    words = ("submit", "drill", "--seed", "1..2", "--cpus", "0.1", "--set", "episodes=100000", "--set", "pause_ms=50")
+    watching = stack.begin(*words, "--follow")
+    first = first_line(watching)
+    until(lambda: "running" in first_line(watching), what="a run")
+
+    watching.send_signal(signal.SIGINT)
+
+    typed = finish(watching)
+    assert 130 == typed.exit_code, first
+    assert "2 runs go on without you: `mosaic follow " in typed.errors
+    with connect(stack) as mosaic:
+        for run in mosaic.runs(states=[RunState.RUNNING, RunState.ADMITTED, RunState.QUEUED]):
+            mosaic.cancel(run.run_id)
+
+
 def test_wait_outlives_a_restart(stack: Machine) -> None:
     run_id = start_run(stack)
     with connect(stack) as mosaic:
@@ -92,6 +157,30 @@ def test_wait_takes_the_beginning_of_an_id_and_refuses_what_names_no_run(stack: 
             mosaic.wait("NOSUCHRUN")
         with pytest.raises(RunNotFound):
             next(mosaic.watch([run_id, "NOSUCHRUN"]))
+
+
+def test_several_runs_are_awaited_at_once_in_the_order_they_were_named(stack: Machine) -> None:
+    with connect(stack) as mosaic:
+        slow, quick = (submit(mosaic, episodes=count, pause_ms=50).run_id for count in (20, 1))
+
+        ended = mosaic.wait_all([slow[-8:], quick])
+
+        assert [(slow, RunState.SUCCEEDED), (quick, RunState.SUCCEEDED)] == [(run.run_id, run.state) for run in ended]
+        assert [] == mosaic.wait_all([])
+        with pytest.raises(RunNotFound, match="there is no run 'NOSUCHRUN'"):
+            mosaic.wait_all([slow, "NOSUCHRUN"])
+
+
+def test_a_wait_for_several_runs_can_be_bounded(stack: Machine) -> None:
+    with connect(stack) as mosaic:
+        quick, endless = submit(mosaic).run_id, submit(mosaic, **ENDLESS).run_id
+        wait_for_state(mosaic, endless, RunState.RUNNING)
+
+        with pytest.raises(RunUnfinished, match=f"run {endless} is still running"):
+            mosaic.wait_all([quick, endless], within_s=3)
+
+        mosaic.cancel(endless)
+        assert [RunState.SUCCEEDED, RunState.CANCELLED] == [run.state for run in mosaic.wait_all([quick, endless])]
 
 
 def test_a_wait_can_be_bounded(stack: Machine) -> None:

@@ -120,7 +120,7 @@ def test_seeds_give_one_run_each(stack: Machine) -> None:
 
     assert 0 == typed.exit_code, typed.errors
     runs = typed.document
-    assert [1, 2, 3] == [run["seed"] for run in runs]
+    assert [1, 2, 3] == [run["spec"]["seed"] for run in runs]
     with stack.connect() as mosaic:
         results = {wait_for_manifest(mosaic, run["run_id"]).content["result"]["result"] for run in runs}
     assert {undisturbed_result(seed=seed, episodes=3, steps=5) for seed in (1, 2, 3)} == results
@@ -134,8 +134,8 @@ def test_a_run_can_be_described_in_a_file(stack: Machine, tmp_path: Path) -> Non
     with_another_seed = stack.type("submit", str(described), "--seed", "7", "--json")
 
     assert 0 == typed.exit_code, typed.errors
-    assert [4, 5] == [run["seed"] for run in typed.document]
-    assert [7] == [run["seed"] for run in with_another_seed.document]
+    assert [4, 5] == [run["spec"]["seed"] for run in typed.document]
+    assert [7] == [run["spec"]["seed"] for run in with_another_seed.document]
 
 
 def test_a_run_is_cancelled(stack: Machine) -> None:
@@ -208,7 +208,7 @@ def test_an_ended_run_is_tried_again_as_a_new_one(stack: Machine, ended_run: str
 
     [run] = typed.document
     assert ended_run != run["run_id"]
-    assert ended_run == run["labels"]["retry_of"]
+    assert ended_run == run["spec"]["labels"]["retry_of"]
 
 
 def test_explain_says_how_a_run_stands(stack: Machine, ended_run: str) -> None:
@@ -229,7 +229,7 @@ def test_explain_says_how_a_run_stands(stack: Machine, ended_run: str) -> None:
         pytest.param(("workers", "show", "dril"), 3, id="no such worker"),
         pytest.param(("submit", "drill", "--retries", "1000000000000"), 2, id="too many retries"),
         pytest.param(("submit", "drill", "--gpus", "1.5"), 2, id="one GPU and a half"),
-        pytest.param(("export", "ENDED", "--to", "x", "--format", "csv"), 2, id="no such format"),
+        pytest.param(("export", "ENDED", "--to", "x", "--format", "xml"), 2, id="no such format"),
     ],
 )
 def test_exit_codes_say_what_went_wrong(stack: Machine, ended_run: str, words: tuple[str, ...], exit_code: int) -> None:
@@ -304,16 +304,33 @@ def test_the_manifest_tells_outcome_artifacts_and_versions(stack: Machine, ended
     assert Path(stack.type("manifest", ended_run, "--path").output.strip()).is_file()
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
 def test_a_run_is_exported(stack: Machine, ended_run: str, tmp_path: Path, form: str) -> None:
     typed = stack.type("export", ended_run, "--to", str(tmp_path), "--format", form, "--json")
 
     assert 0 == typed.exit_code, typed.errors
     rows = {Path(file["path"]).name: file["rows"] for file in typed.document}
-    assert {f"{table}.{form}" for table in ("events", "episodes", "metrics")} == rows.keys()
+    assert {f"{table}.{form}" for table in ("runs", "events", "episodes", "metrics")} == rows.keys()
     path = tmp_path / f"episodes.{form}"
-    held = path.read_text().count("\n") if form == "jsonl" else pyarrow.parquet.read_metadata(path).num_rows
+    held = {
+        "jsonl": lambda: path.read_text().count("\n"),
+        "csv": lambda: path.read_text().count("\n") - 1,
+        "parquet": lambda: pyarrow.parquet.read_metadata(path).num_rows,
+    }[form]()
     assert 10 == rows[path.name] == held
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("place", ["file", "file/below", "/sys/nowhere"])
+def test_an_export_to_a_place_that_cannot_be_is_refused_in_a_sentence(
+    stack: Machine, ended_run: str, tmp_path: Path, place: str, form: str
+) -> None:
+    (tmp_path / "file").touch()
+
+    typed = stack.type("export", ended_run, "--to", str(tmp_path / place), "--format", form)
+
+    assert (2, 1) == (typed.exit_code, typed.errors.count("\n")), typed.errors
+    assert typed.errors.startswith(f"error: {tmp_path / place}")
 
 
 def test_the_fleet_and_its_workers_are_shown(stack: Machine) -> None:

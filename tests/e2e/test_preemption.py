@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mosaic.client import Resources, Run, RunDetail, TeamTerms
+from mosaic.client import Resources, Run, RunDetail
 from mosaic.lifecycle import AttemptState, RunState
 from tests.stack.runs import submit, undisturbed_result, wait_for_end, wait_for_manifest, wait_for_state
 from tests.stack.stack import Stack
@@ -58,7 +58,7 @@ def test_an_urgent_run_takes_the_place_of_a_low_one_which_then_goes_on_where_it_
 
 def test_lent_quota_is_taken_back_and_the_borrower_goes_on_where_it_left(stack: Stack) -> None:
     for team in ("owners", "borrowers"):
-        stack.mosaic.set_team(team, TeamTerms(gpus=4))
+        stack.mosaic.set_team(team, gpus=4)
     borrowed = fill_gpus(stack, team="borrowers")
 
     own = submit(stack.mosaic, resources=WHOLE, team="owners")

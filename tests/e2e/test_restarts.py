@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from mosaic.lifecycle import AttemptState, RunState
+from mosaic.lifecycle import AttemptState, RunState, is_terminal
 from tests.stack.embedded import Machine
 from tests.stack.evidence import compare
 from tests.stack.orphans import worker_processes
@@ -70,6 +70,26 @@ def test_after_kill_9_nothing_is_left_behind_and_the_run_ends_without_a_gap(stac
         first, second = compare(mosaic, run_id, stack.runs_root).values()
         assert first.is_prefix, str(first)
         assert second.is_whole, str(second)
+
+
+@pytest.mark.parametrize("end", [Machine.interrupt, lambda machine: machine.platform.kill()], ids=["ctrl-c", "kill -9"])
+def test_a_paused_run_stays_paused_until_it_is_resumed(stack: Machine, end: Callable[[Machine], None]) -> None:
+    run_id = start_run(stack)
+    with stack.connect() as mosaic:
+        mosaic.pause(run_id)
+        wait_for_state(mosaic, run_id, RunState.PAUSED)
+
+    end(stack)
+    stack.up()
+
+    with stack.connect() as mosaic:
+        held = wait_for(mosaic, run_id, lambda found: is_terminal(found.attempts[-1].state), what="held")
+        assert (RunState.PAUSED, 1) == (held.run.state, len(held.attempts))
+        assert "it is paused" in " ".join(mosaic.explain(run_id).sentences)
+        mosaic.resume(run_id)
+        ended = wait_for_end(mosaic, run_id)
+        assert (RunState.SUCCEEDED, 2) == (ended.run.state, len(ended.attempts))
+        assert ended.attempts[1].resumed_from.startswith("checkpoints/")
 
 
 def test_runs_that_waited_start_after_a_restart(stack: Machine) -> None:

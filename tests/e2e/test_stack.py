@@ -81,7 +81,7 @@ def test_a_run_that_always_crashes_fails_with_its_own_words(stack: Stack) -> Non
 
 
 def test_a_silent_worker_is_ended_as_hung_and_tried_again(stack: Stack) -> None:
-    run = submit(stack.mosaic, episodes=3, hang_after=2, hang_limit_s=1.0)
+    run = submit(stack.mosaic, episodes=3, hang_after=2, hang_limit=1.0)
 
     ended = wait_for_end(stack.mosaic, run.run_id)
 
@@ -90,7 +90,7 @@ def test_a_silent_worker_is_ended_as_hung_and_tried_again(stack: Stack) -> None:
 
 
 def test_a_run_that_outlives_its_time_is_ended(stack: Stack) -> None:
-    run = submit(stack.mosaic, max_wall_s=1.0, **ENDLESS)
+    run = submit(stack.mosaic, max_wall=1.0, **ENDLESS)
 
     ended = wait_for_end(stack.mosaic, run.run_id)
 
@@ -124,8 +124,8 @@ def test_a_paused_run_stands_still_and_then_goes_on(stack: Stack) -> None:
 
 
 def test_a_repeated_submit_returns_the_same_run(stack: Stack) -> None:
-    first = submit(stack.mosaic, idempotency_key="once")
-    second = submit(stack.mosaic, idempotency_key="once")
+    first = submit(stack.mosaic, key="once")
+    second = submit(stack.mosaic, key="once")
 
     assert first.run_id == second.run_id
 

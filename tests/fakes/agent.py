@@ -7,30 +7,53 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
-from mosaic.agent.agent import Agent, AgentOptions, Ring, queue_name
-from mosaic.agent.inventory import Gpu, Machine
-from mosaic.agent.ports import Held, Introduction, Launch, Report, Welcome, Wish, WorkerProfile
+from mosaic.agent.agent import Agent, AgentOptions, queue_name
+from mosaic.agent.ports import OnDispatch, Welcome, WorkerProfile
 from mosaic.errors import ServiceUnavailable, SessionRejected, StaleAttempt
 from mosaic.events.frame import EncodedFrame, decode
-from mosaic.ids import RunId
+from mosaic.ids import NodeId, RunId, WorkerName
+from mosaic.model.attempt import AttemptDirective, HeldAttempt, Launch, Report
+from mosaic.model.fleet import Announcement, Gpu, Node, Worker
+from mosaic.model.resources import Lease
+from mosaic.model.run import RunSpec
+
+
+def a_launch(**given: Any) -> Launch:
+    """Return a launch of run-1; fields of its spec and of its lease may be named, too."""
+    spec = {name: given.pop(name) for name in list(given) if name in _SPEC}
+    lease = {name: given.pop(name) for name in list(given) if name in _LEASE}
+    values = {"run_id": RunId("run-1"), "attempt": 1, **given}
+    return Launch(
+        spec=RunSpec(**{"worker": WorkerName("script"), **spec}),
+        lease=Lease(**{"cpus": 1.0, "memory_mb": 0, **lease}),
+        **values,
+    )
+
+
+#: ``secrets`` are those of the launch, which have values.
+_SPEC = {field.name for field in fields(RunSpec)} - {"secrets", "hang_limit"}
+_LEASE = {field.name for field in fields(Lease)}
 
 
 class InMemoryRegistry:
     """Remembers who registered; sessions can be forgotten to see agents come back."""
 
     def __init__(self) -> None:
-        self.introductions: list[Introduction] = []
+        self.announcements: list[Announcement] = []
         self.heartbeats = 0
         self.has_left = False
         self.is_draining = False
         self.token = ""
 
-    def register(self, introduction: Introduction) -> Welcome:
-        self.introductions.append(introduction)
-        self.token = f"session-{len(self.introductions)}"
-        return Welcome(self.token, heartbeat_interval_s=0.05, protocol_version="MOSAIC/1.0")
+    def register(self, announcement: Announcement) -> Welcome:
+        self.announcements.append(announcement)
+        self.token = f"session-{len(self.announcements)}"
+        return Welcome(self.token, heartbeat_interval_s=0.05, protocol_version="MOSAIC/2.0")
 
     def heartbeat(self, agent_id: str, session_token: str, gpus: Sequence[Gpu]) -> bool:
         if session_token != self.token:
@@ -46,14 +69,14 @@ class InMemoryRegistry:
 
 
 class InMemoryScheduler:
-    """Hands out prepared launches once, answers renewals with prepared wishes, keeps reports."""
+    """Hands out prepared launches once, answers renewals with prepared directives, keeps reports."""
 
     def __init__(self) -> None:
         self.launches: dict[tuple[str, int], Launch] = {}
         self.claimed: set[tuple[str, int]] = set()
         self.reports: list[Report] = []
-        self.wishes: list[Wish] = []
-        self.renewals: list[Sequence[Held]] = []
+        self.directives: list[AttemptDirective] = []
+        self.renewals: list[Sequence[HeldAttempt]] = []
         self.is_away = False
         self._changed = threading.Condition()
 
@@ -68,10 +91,10 @@ class InMemoryScheduler:
         self.claimed.add(key)
         return self.launches[key]
 
-    def renew(self, held: Sequence[Held], agent_id: str, session_token: str) -> Sequence[Wish]:
+    def renew(self, held: Sequence[HeldAttempt], agent_id: str, session_token: str) -> Sequence[AttemptDirective]:
         self._answer()
         self.renewals.append(held)
-        return list(self.wishes)
+        return list(self.directives)
 
     def report(self, report: Report) -> None:
         self._answer()
@@ -141,19 +164,19 @@ class InMemorySink:
             kept[seq] = line
 
 
-class DirectDoorbell:
+class DirectDispatchListener:
     """Rings in the caller's thread."""
 
     def __init__(self) -> None:
-        self._rings: dict[str, Ring] = {}
+        self._handlers: dict[str, OnDispatch] = {}
         self.fault: str | None = None
 
-    def answer(self, queue: str, ring: Ring) -> None:
-        self._rings[queue] = ring
+    def listen(self, queue: str, on_dispatch: OnDispatch) -> None:
+        self._handlers[queue] = on_dispatch
 
-    def ring(self, run_id: str, attempt: int) -> None:
-        for ring in self._rings.values():
-            ring(run_id, attempt)
+    def on_dispatch(self, run_id: str, attempt: int) -> None:
+        for on_dispatch in self._handlers.values():
+            on_dispatch(run_id, attempt)
 
     def start(self) -> None:
         """Nothing to start."""
@@ -172,22 +195,16 @@ class Bench:
         self.registry = InMemoryRegistry()
         self.scheduler = InMemoryScheduler()
         self.sink = InMemorySink()
-        self.doorbell = DirectDoorbell()
-        self._bell = options.pop("doorbell", self.doorbell)
+        self.listener = DirectDispatchListener()
+        self._dispatches = options.pop("listener", self.listener)
         self._options = options
         self.agent = self._build()
 
-    def run(self, **launch: object) -> None:
-        """Offer run-1 and ring for it."""
-        values: dict[str, object] = {
-            "run_id": RunId("run-1"),
-            "attempt": 1,
-            "worker": "script",
-            "grace_s": 0.5,
-        }
-        offered = Launch(**{**values, **launch})  # type: ignore[arg-type]
+    def run(self, **launch: Any) -> None:
+        """Offer run-1 and dispatch it; fields of its spec and of its lease may be named, too."""
+        offered = a_launch(**{"grace": timedelta(seconds=0.5), **launch})
         self.scheduler.offer(offered)
-        self.doorbell.ring(offered.run_id, offered.attempt)
+        self.listener.on_dispatch(offered.run_id, offered.attempt)
 
     def restart(self) -> None:
         """Start a new agent on what the last one left."""
@@ -196,7 +213,7 @@ class Bench:
 
     @property
     def queue(self) -> str:
-        """Where the agent is rung."""
+        """Where the agent receives dispatches."""
         return queue_name("script", str(self._options.get("agent_id", "agent-1")))
 
     @property
@@ -205,11 +222,15 @@ class Bench:
         return sorted(path.name for path in (self.root / "home" / "attempts").iterdir())
 
     def _build(self) -> Agent:
-        worker = WorkerProfile("script", (str(self.script),), sys.executable, versions={"script": "1.0"})
+        worker = WorkerProfile(
+            Worker(WorkerName("script"), "1.0", versions={"script": "1.0"}, launch=(str(self.script),)),
+            sys.executable,
+            environment={"packages": {"script": "1.0"}},
+        )
         values: dict[str, object] = {
             "agent_id": "agent-1",
             "worker": worker,
-            "machine": Machine("node-1", "host", 2, 1024),
+            "machine": Node(NodeId("node-1"), "host", 2, 1024),
             "slots": 2,
             "home": self.root / "home",
             "runs_root": self.root / "runs",
@@ -222,7 +243,7 @@ class Bench:
             registry=self.registry,
             scheduler=self.scheduler,
             sink=self.sink,
-            doorbell=self._bell,  # type: ignore[arg-type]
+            listener=self._dispatches,  # type: ignore[arg-type]
         )
 
 

@@ -10,16 +10,15 @@ from dataclasses import replace
 from datetime import datetime
 
 from mosaic.ids import AgentId, NodeId, WorkerName
-from mosaic_registry.domain.catalog import Worker
-from mosaic_registry.domain.fleet import Agent, Node
-from mosaic_registry.ports import Fleet
+from mosaic.model.fleet import Fleet, Node, Worker
+from mosaic_registry.domain.fleet import RegisteredAgent
 
 
 class InMemoryDraft:
     """Works on copies, so that an exception leaves the catalog as it was."""
 
     def __init__(
-        self, workers: dict[WorkerName, Worker], nodes: dict[NodeId, Node], agents: dict[AgentId, Agent]
+        self, workers: dict[WorkerName, Worker], nodes: dict[NodeId, Node], agents: dict[AgentId, RegisteredAgent]
     ) -> None:
         self.worker_by_name, self.node_by_id, self.agent_by_id = copy(workers), copy(nodes), copy(agents)
 
@@ -29,7 +28,7 @@ class InMemoryDraft:
     def node(self, node_id: NodeId) -> Node | None:
         return self.node_by_id.get(node_id)
 
-    def agent(self, agent_id: AgentId) -> Agent | None:
+    def agent(self, agent_id: AgentId) -> RegisteredAgent | None:
         return self.agent_by_id.get(agent_id)
 
     def workers(self) -> Sequence[Worker]:
@@ -38,7 +37,7 @@ class InMemoryDraft:
     def nodes(self) -> Sequence[Node]:
         return [self.node_by_id[node_id] for node_id in sorted(self.node_by_id)]
 
-    def agents(self) -> Sequence[Agent]:
+    def agents(self) -> Sequence[RegisteredAgent]:
         return [self.agent_by_id[agent_id] for agent_id in sorted(self.agent_by_id)]
 
     def put_worker(self, worker: Worker) -> None:
@@ -47,7 +46,7 @@ class InMemoryDraft:
     def put_node(self, node: Node) -> None:
         self.node_by_id[node.node_id] = node
 
-    def put_agent(self, agent: Agent) -> None:
+    def put_agent(self, agent: RegisteredAgent) -> None:
         self.agent_by_id[agent.agent_id] = agent
 
     def remove_agent(self, agent_id: AgentId) -> None:
@@ -81,7 +80,7 @@ class InMemoryCatalog:
     def revision(self) -> int:
         return self._revision
 
-    def agent(self, agent_id: AgentId) -> Agent | None:
+    def agent(self, agent_id: AgentId) -> RegisteredAgent | None:
         return self._now.agent(agent_id)
 
     def worker(self, name: WorkerName) -> Worker | None:

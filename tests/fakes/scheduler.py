@@ -1,4 +1,4 @@
-"""The world around the scheduler, in memory: a fleet, a bell that remembers, a clock that is told."""
+"""The world around the scheduler, in memory: a fleet, a dispatcher that remembers, a clock that is told."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.errors import BrokerUnavailable, ServiceUnavailable
-from mosaic.events.sealed import RunSealed
 from mosaic.hosting.database import open_engine
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
+from mosaic.model.attempt import Attempt, HeldAttempt, Launch, Report, RunFinished
+from mosaic.model.run import Run, RunSpec
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
-from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, RunSpec
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
 from mosaic_scheduler.handlers import claims, commands, queries, submit
-from mosaic_scheduler.handlers.claims import Claimed, Held, Report
-from mosaic_scheduler.handlers.rounds import Rounds, RoundSettings
+from mosaic_scheduler.handlers.round_settings import RoundSettings
+from mosaic_scheduler.handlers.rounds import Rounds
 from mosaic_scheduler.handlers.submit import Request
 from mosaic_scheduler.ports import FleetView, WorkerFacts
 from tests.fakes.databases import migrated_file
@@ -55,29 +55,29 @@ class FakeFleet:
 
 
 @dataclass
-class RecordingBell:
-    """Remembers whom it rang; refuses while `is_broken`."""
+class RecordingDispatcher:
+    """Remembers what it dispatched; refuses while `is_broken`."""
 
-    rung: list[tuple[str, str, int]] = field(default_factory=list)
+    dispatched: list[tuple[str, str, int]] = field(default_factory=list)
     is_broken: bool = False
     #: How often it refused.
     refused: int = 0
 
-    def ring(self, queue: str, run_id: RunId, attempt: int) -> None:
+    def dispatch(self, queue: str, run_id: RunId, attempt: int) -> None:
         if self.is_broken:
             self.refused += 1
             raise BrokerUnavailable("the broker is away")
-        self.rung.append((queue, run_id, attempt))
+        self.dispatched.append((queue, run_id, attempt))
 
 
 @dataclass
-class RecordingSeals:
-    """Remembers what was sealed."""
+class RecordingPublisher:
+    """Remembers which runs ended."""
 
-    sealed: list[RunSealed] = field(default_factory=list)
+    published: list[RunFinished] = field(default_factory=list)
 
-    def seal(self, ended: RunSealed) -> None:
-        self.sealed.append(ended)
+    def publish(self, finished: RunFinished) -> None:
+        self.published.append(finished)
 
 
 @dataclass
@@ -113,8 +113,8 @@ class Desk:
         self.now = START
         self.store = SqlRuns(engine)
         self.fleet = FakeFleet(view or a_fleet())
-        self.bell = RecordingBell()
-        self.seals = RecordingSeals()
+        self.dispatcher = RecordingDispatcher()
+        self.finished = RecordingPublisher()
         self.secrets = KnownSecrets()
         self.settings = RoundSettings()
         self.rounds = self.new_rounds()
@@ -124,8 +124,8 @@ class Desk:
         rounds = Rounds(
             store=self.store,
             fleet=self.fleet,
-            dispatcher=self.bell,
-            seals=self.seals,
+            dispatcher=self.dispatcher,
+            publisher=self.finished,
             clock=self.clock,
             settings=self.settings,
         )
@@ -141,14 +141,14 @@ class Desk:
 
     def submit(
         self, config: dict[str, Any] | None = None, *, seeds: tuple[int, ...] = (), key: str = "", **spec: Any
-    ) -> RunEntry:
+    ) -> Run:
         """Submit a run, of the worker ``toy`` unless *spec* says otherwise."""
         spec = {"worker": WorkerName("toy"), "team": TeamName("default"), "user": UserName("ann"), **spec}
         request = Request(RunSpec(config=config or {}, **spec), seeds=seeds, idempotency_key=key)
         accepted = submit.submit(request, store=self.store, fleet=self.fleet, secrets=self.secrets, clock=self.clock)
         return accepted.runs[0]
 
-    def claim(self, run: RunEntry, attempt: int = 1, agent: str = "agent-1") -> Claimed:
+    def claim(self, run: Run, attempt: int = 1, agent: str = "agent-1") -> Launch:
         """Claim an attempt as its agent."""
         return claims.claim(
             run.run_id,
@@ -157,21 +157,20 @@ class Desk:
             store=self.store,
             secrets=self.secrets,
             clock=self.clock,
-            lease=self.settings.lease,
-            retry=self.settings.retry,
+            settings=self.settings,
         )
 
-    def renew(self, *held: Claimed) -> list[Any]:
+    def renew(self, *held: Launch) -> list[Any]:
         """Renew leases as the agent."""
-        shown = [Held(each.run.run_id, each.attempt.attempt, each.control_token) for each in held]
+        shown = [HeldAttempt(each.run_id, each.attempt, each.control_token) for each in held]
         return claims.renew(AgentId("agent-1"), shown, store=self.store, clock=self.clock, lease=self.settings.lease)
 
-    def report(self, claimed: Claimed, fact: str, **details: Any) -> None:
+    def report(self, claimed: Launch, fact: str, **details: Any) -> None:
         """Report a fact as the agent."""
-        report = Report(claimed.run.run_id, claimed.attempt.attempt, claimed.control_token, fact, **details)
+        report = Report(claimed.run_id, claimed.attempt, claimed.control_token, fact, **details)
         claims.report(report, store=self.store, clock=self.clock, retry=self.settings.retry)
 
-    def cancel(self, run: RunEntry) -> RunEntry:
+    def cancel(self, run: Run) -> Run:
         """Cancel a run as its owner."""
         return commands.cancel(
             run.run_id,
@@ -193,14 +192,14 @@ class Desk:
             policy=self.settings.policy,
         )
 
-    def run(self, run: RunEntry) -> RunEntry:
+    def run(self, run: Run) -> Run:
         """Return the run as it stands now."""
         with self.store.read() as work:
             entry = work.run(run.run_id)
         assert entry is not None
         return entry
 
-    def attempt(self, run: RunEntry, number: int = 1) -> AttemptEntry:
+    def attempt(self, run: Run, number: int = 1) -> Attempt:
         """Return an attempt as it stands now."""
         with self.store.read() as work:
             entry = work.attempt(run.run_id, number)

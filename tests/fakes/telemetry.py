@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from mosaic.events.frame import EncodedFrame, Frame, encode
-from mosaic.events.sealed import RunSealed, SealedAttempt
+from mosaic.ids import AgentId, NodeId, RunId, WorkerName
+from mosaic.lifecycle import AttemptState, RunState
+from mosaic.model.attempt import Attempt, RunFinished
+from mosaic.model.resources import Lease
+from mosaic.model.run import Run, RunSpec
 
 RUN = "run-1"
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -50,8 +55,20 @@ def metrics(count: int, *, first: int = 0, name: str = "loss") -> list[bytes]:
     return [metric(number * 0.5, number, name) for number in range(first, first + count)]
 
 
-def episode(number: int, total_reward: float, *, steps: int = 10, step: float | None = None) -> bytes:
-    return line("episode", episode_index=number, total_reward=total_reward, steps=steps, step=step)
+def episode(number: int, total_reward: float, *, steps: int = 10, step: float | None = None, **more: object) -> bytes:
+    return line("episode", episode_index=number, total_reward=total_reward, steps=steps, step=step, **more)
+
+
+def saved(step: float | None, path: str = "") -> bytes:
+    """The line of a checkpoint at *step*."""
+    return line("checkpoint_saved", checkpoint_path=path or f"checkpoints/{step}.pt", step=step)
+
+
+def resumed(step: float | None, path: str = "") -> list[bytes]:
+    """The first lines of an attempt that goes on from the checkpoint at *step*."""
+    path = path or f"checkpoints/{step}.pt"
+    loaded = line("checkpoint_loaded", checkpoint_path=f"/runs/run-1/{path}", step=step)
+    return [line("attempt_started", resumed_from=path), loaded]
 
 
 def packed(
@@ -70,20 +87,23 @@ def encoded(lines: Sequence[bytes], *, first_seq: int = 0, run_id: str = RUN, at
     return EncodedFrame(run_id, attempt, first_seq, len(lines), body)
 
 
-def a_seal(*last_seqs: int, run_id: str = RUN, outcome: str = "succeeded", **more: object) -> RunSealed:
-    """The seal of a run with one attempt per given last sequence number."""
-    attempts = [
-        SealedAttempt(
+def a_finished_run(*last_seqs: int, run_id: str = RUN, outcome: str = "succeeded", **more: Any) -> RunFinished:
+    """A run that has ended, with one attempt per given last sequence number."""
+    attempts = tuple(
+        Attempt(
+            run_id=RunId(run_id),
             attempt=number,
-            state="succeeded" if number == len(last_seqs) else "failed",
+            state=AttemptState.SUCCEEDED if number == len(last_seqs) else AttemptState.FAILED,
+            agent_id=AgentId("agent-1"),
+            node_id=NodeId("node-1"),
+            lease=Lease(1.0, 0),
+            admitted_at=NOON,
+            lease_until=NOON,
             last_seq=last_seq,
             started_at=NOON,
-            agent_id="agent-1",
-            node_id="node-1",
         )
         for number, last_seq in enumerate(last_seqs, start=1)
-    ]
-    spec = {"worker": "reference", "config": {"b": 2, "a": 1}, "seed": 7}
-    return RunSealed.model_validate(
-        {"run_id": run_id, "outcome": outcome, "spec": spec, "attempts": attempts, "ended_at": NOON, **more}
     )
+    spec = RunSpec(WorkerName("reference"), {"b": 2, "a": 1}, seed=7)
+    run = Run(RunId(run_id), spec, RunState(outcome), NOON, NOON, attempt=len(attempts), ended_at=NOON, **more)
+    return RunFinished(run, attempts)

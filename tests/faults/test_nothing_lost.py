@@ -31,7 +31,7 @@ STEPS = 20
 @pytest.fixture
 def stack(rabbitmq_server: Server, postgres_server: Server, redis_server: Server, tmp_path: Path) -> Iterator[Stack]:
     servers = Servers(rabbitmq_server, postgres_server, redis_server)
-    settings = {"MOSAIC_SCHEDULER_RETRY_WAIT_FACTOR": "0.1", "MOSAIC_TELEMETRY_SEAL_PATIENCE_S": "10"}
+    settings = {"MOSAIC_SCHEDULER_RETRY_WAIT_FACTOR": "0.1", "MOSAIC_TELEMETRY_FINISH_PATIENCE_S": "10"}
     with Stack(servers, tmp_path, agents=3, slots=5, settings=settings) as running:
         yield running
 
@@ -77,12 +77,11 @@ def _submit(stack: Stack, index: int) -> Run:
         pause_ms=250.0,
         checkpoint_every=4,
         max_retries=50,
-        idempotency_key=f"fault-{index}",
     )
 
     def attempt() -> list[Run]:
         try:
-            return stack.mosaic.submit(asked)
+            return stack.mosaic.submit(asked, idempotency_key=f"fault-{index}")
         except Unavailable:
             return []  # its key makes asking again harmless
 
@@ -134,7 +133,7 @@ def _everything_came_right(
         attempts = {attempt.attempt: attempt for attempt in details[one.run_id].attempts}
         _stored_as_said(one, attempts[one.attempt])
     for run_id, manifest in manifests.items():
-        expected = undisturbed_result(seed=details[run_id].run.seed or 0, episodes=EPISODES, steps=STEPS)
+        expected = undisturbed_result(seed=details[run_id].run.spec.seed or 0, episodes=EPISODES, steps=STEPS)
         assert expected == manifest.content["result"]["result"]
     until(lambda: not worker_processes(stack.runs_root), what="the last worker process to be gone")
     until(lambda: not _remembered(stack), what="agents to forget what has arrived")

@@ -6,17 +6,22 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from mosaic.agent.ports import Directive, Wish, WorkerProfile
-from mosaic.ids import RunId
+from mosaic.agent.ports import WorkerProfile
+from mosaic.ids import RunId, WorkerName
+from mosaic.model.attempt import AttemptDirective, Directive
+from mosaic.model.fleet import Worker
 from tests.fakes.agent import Bench, eventually, running
 from tests.stack.orphans import is_stopped, worker_processes
 
 PROJECT = Path(__file__).parents[2] / "worker-images" / "reference"
-REFERENCE = WorkerProfile("reference", ("-m", "mosaic_reference"), sys.executable, can_pause=True)
+REFERENCE = WorkerProfile(
+    Worker(WorkerName("reference"), "1.0", launch=("-m", "mosaic_reference")), sys.executable, can_pause=True
+)
 
 
 @pytest.fixture
@@ -26,13 +31,13 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 def train(bench: Bench, *, fault: str = "", **launch: object) -> None:
     environment = {"PYTHONPATH": str(PROJECT), "MOSAIC_REFERENCE_FAULT": fault}
-    bench.run(config_json='{"total_steps": 10000000}', environment=environment, **launch)
+    bench.run(config={"total_steps": 10000000}, environment=environment, **launch)
     bench.scheduler.wait_for("started")
 
 
 def wish(bench: Bench, directive: Directive) -> None:
-    bench.scheduler.wishes = [Wish(RunId("run-1"), 1, directive)]
-    bench.agent.ring("run-1", 1)
+    bench.scheduler.directives = [AttemptDirective(RunId("run-1"), 1, directive)]
+    bench.agent.on_dispatch("run-1", 1)
 
 
 def beats(bench: Bench) -> list[dict[str, object]]:
@@ -41,7 +46,7 @@ def beats(bench: Bench) -> list[dict[str, object]]:
 
 
 def test_a_worker_that_stalls_is_hung_although_its_heart_beats(bench: Bench) -> None:
-    train(bench, fault="stall@50", hang_limit_s=2.0, grace_s=0.1)
+    train(bench, fault="stall@50", hang_limit=timedelta(seconds=2.0), grace=timedelta(seconds=0.1))
 
     report = bench.scheduler.wait_for("failed")
 
@@ -50,7 +55,7 @@ def test_a_worker_that_stalls_is_hung_although_its_heart_beats(bench: Bench) -> 
 
 
 def test_a_worker_that_can_hold_still_is_asked_to_and_not_stopped_in_place(bench: Bench) -> None:
-    train(bench, hang_limit_s=1.0)
+    train(bench, hang_limit=timedelta(seconds=1.0))
     wish(bench, Directive.PAUSE)
     bench.scheduler.wait_for("paused")
     [process] = worker_processes(bench.root / "runs")
@@ -70,7 +75,7 @@ def test_a_worker_that_can_hold_still_is_asked_to_and_not_stopped_in_place(bench
 
 def test_a_worker_that_does_not_answer_is_stopped_in_place(tmp_path: Path) -> None:
     deaf = "import signal, time; signal.signal(signal.SIGTSTP, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
-    profile = WorkerProfile("script", ("-c", deaf), sys.executable, can_pause=True)
+    profile = WorkerProfile(Worker(WorkerName("script"), "1.0", launch=("-c", deaf)), sys.executable, can_pause=True)
     for bench in running(Bench(tmp_path, worker=profile)):
         bench.run()
         bench.scheduler.wait_for("started")

@@ -8,16 +8,18 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from mosaic.agent.child import living_processes
-from mosaic.agent.ledger import AttemptHome
-from mosaic.agent.listener import FLUSH_S
-from mosaic.agent.ports import Directive, GpuShare, Launch, Wish
+from mosaic.agent.execution.attempt_store import AttemptHome
+from mosaic.agent.telemetry.pipes import FLUSH_S
 from mosaic.ids import RunId
-from tests.fakes.agent import Bench, eventually, running
+from mosaic.model.attempt import AttemptDirective, Directive
+from mosaic.model.resources import GpuShare
+from mosaic.processes import living_processes
+from tests.fakes.agent import Bench, a_launch, eventually, running
 
 SAY = """
 import json, os, signal, subprocess, sys, time
@@ -36,13 +38,13 @@ def script(bench: Bench, body: str) -> None:
 
 
 def wish(bench: Bench, directive: Directive) -> None:
-    """Want something of run-1, and ring so that the agent asks at once."""
-    bench.scheduler.wishes = [Wish(RunId("run-1"), 1, directive)]
-    bench.doorbell.ring("run-1", 1)
+    """Want something of run-1, and dispatch so that the agent asks at once."""
+    bench.scheduler.directives = [AttemptDirective(RunId("run-1"), 1, directive)]
+    bench.listener.on_dispatch("run-1", 1)
 
 
 def last_event(bench: Bench) -> dict[str, object]:
-    bench.sink.wait_for(b'"attempt_ended"')
+    bench.sink.wait_for(b'"event":"attempt_ended"')
     payload: dict[str, object] = json.loads(bench.sink.stream()[-1])["payload"]
     return payload
 
@@ -78,7 +80,7 @@ def test_the_worker_sees_its_config_its_directory_and_nothing_of_ours(bench: Ben
     checkpoint.parent.mkdir(parents=True)
     checkpoint.touch()
     bench.run(
-        config_json='{"lr": 0.1}',
+        config={"lr": 0.1},
         seed=7,
         gpus=(GpuShare("GPU-1"), GpuShare("GPU-2")),
         cpus=2.5,
@@ -97,6 +99,40 @@ def test_the_worker_sees_its_config_its_directory_and_nothing_of_ours(bench: Ben
     assert seen["env"]["ASKED_FOR"] == "yes"
     assert run_dir + "/checkpoints/3.npz" == seen["env"]["MOSAIC_RESUME_FROM"]
     assert "TOKEN_OF_OURS" not in seen["env"]
+
+
+def test_a_run_begins_from_the_checkpoint_of_another_run(bench: Bench) -> None:
+    script(bench, "say('custom', path=os.environ['MOSAIC_RESUME_FROM'])")
+    checkpoint = bench.root / "runs" / "run-0" / "checkpoints" / "3.npz"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.touch()
+
+    bench.run(resume_from="../run-0/checkpoints/3.npz")
+    bench.scheduler.wait_for("succeeded")
+    last_event(bench)
+
+    started, custom, *_ = [json.loads(line) for line in bench.sink.stream()]
+    assert "../run-0/checkpoints/3.npz" == started["payload"]["resumed_from"]
+    assert {"path": str(checkpoint)} == custom["payload"]
+
+
+def test_a_run_does_not_begin_anew_when_the_checkpoint_of_the_run_it_continues_is_gone(bench: Bench) -> None:
+    script(bench, "say('custom')")
+
+    bench.run(resume_from="../run-0/checkpoints/3.npz")
+
+    assert "run-0/checkpoints/3.npz" in bench.scheduler.wait_for("failed").reason
+
+
+def test_an_attempt_begins_with_what_it_is_made_of(bench: Bench) -> None:
+    script(bench, "say('run_completed')")
+
+    bench.run()
+    bench.scheduler.wait_for("succeeded")
+    last_event(bench)
+
+    started, *_ = [json.loads(line)["payload"] for line in bench.sink.stream()]
+    assert {"packages": {"script": "1.0"}} == started["environment"]
 
 
 def test_a_checkpoint_that_is_gone_does_not_end_the_run(bench: Bench) -> None:
@@ -142,7 +178,7 @@ def test_a_secret_reaches_the_worker_and_nobody_else(bench: Bench) -> None:
     last_event(bench)
     eventually(lambda: not bench.remembered)
 
-    assert report.reason == "key *** (exit code 1)"
+    assert report.reason == "exit code 1; its last words: key ***\nkey ***"
     assert not any(b"swordfish" in line for line in bench.sink.stream())
     assert b"run-1" in on_disk_during
     assert b"swordfish" not in on_disk_during
@@ -191,7 +227,7 @@ say('run_started')
 time.sleep(60)
 """,
     )
-    bench.run(grace_s=20)
+    bench.run(grace=timedelta(seconds=20))
     bench.scheduler.wait_for("started")
 
     wish(bench, Directive.CANCEL)
@@ -203,7 +239,7 @@ time.sleep(60)
 
 def test_a_worker_that_ignores_sigterm_is_killed_after_its_grace(bench: Bench) -> None:
     script(bench, "signal.signal(signal.SIGTERM, signal.SIG_IGN); say('run_started'); time.sleep(60)")
-    bench.run(grace_s=0.2)
+    bench.run(grace=timedelta(seconds=0.2))
     bench.scheduler.wait_for("started")
 
     wish(bench, Directive.PREEMPT)
@@ -226,7 +262,7 @@ say('run_completed')
 """,
     )
 
-    bench.run(grace_s=0.3)
+    bench.run(grace=timedelta(seconds=0.3))
     bench.scheduler.wait_for("succeeded")
 
     bench.sink.wait_for(b'"mark"')
@@ -239,7 +275,7 @@ say('run_completed')
 def test_a_silent_worker_is_hung(bench: Bench) -> None:
     script(bench, "say('run_started'); time.sleep(60)")
 
-    bench.run(hang_limit_s=0.5, grace_s=0.1)
+    bench.run(hang_limit=timedelta(seconds=0.5), grace=timedelta(seconds=0.1))
     report = bench.scheduler.wait_for("failed")
 
     assert report.failure_kind == "hung"
@@ -249,7 +285,7 @@ def test_a_silent_worker_is_hung(bench: Bench) -> None:
 def test_a_worker_that_talks_is_not_hung(bench: Bench) -> None:
     script(bench, "[(say('heartbeat'), time.sleep(0.2)) for _ in range(6)]")
 
-    bench.run(hang_limit_s=0.7)
+    bench.run(hang_limit=timedelta(seconds=0.7))
 
     bench.scheduler.wait_for("succeeded")
 
@@ -271,7 +307,7 @@ def test_what_only_the_agent_says_cannot_be_said_by_a_worker(bench: Bench) -> No
 def test_a_worker_over_its_time_is_ended(bench: Bench) -> None:
     script(bench, "\nwhile True:\n    say('heartbeat'); time.sleep(0.05)")
 
-    bench.run(max_wall_s=0.5, grace_s=0.1)
+    bench.run(max_wall=timedelta(seconds=0.5), grace=timedelta(seconds=0.1))
     report = bench.scheduler.wait_for("failed")
 
     assert report.failure_kind == "time_limit"
@@ -279,7 +315,7 @@ def test_a_worker_over_its_time_is_ended(bench: Bench) -> None:
 
 def test_a_paused_worker_stands_still_and_is_not_called_hung(bench: Bench) -> None:
     script(bench, "\nfor number in range(1000):\n    say('custom', number=number); time.sleep(0.02)")
-    bench.run(hang_limit_s=0.6, lease_s=0.4)
+    bench.run(hang_limit=timedelta(seconds=0.6), lease_for=timedelta(seconds=0.4))
     bench.scheduler.wait_for("started")
 
     wish(bench, Directive.PAUSE)
@@ -298,7 +334,7 @@ def test_a_paused_worker_stands_still_and_is_not_called_hung(bench: Bench) -> No
 
 def test_a_paused_worker_can_be_cancelled(bench: Bench) -> None:
     script(bench, "say('run_started'); time.sleep(60)")
-    bench.run(grace_s=20)
+    bench.run(grace=timedelta(seconds=20))
     bench.scheduler.wait_for("started")
     wish(bench, Directive.PAUSE)
     bench.scheduler.wait_for("paused")
@@ -310,7 +346,7 @@ def test_a_paused_worker_can_be_cancelled(bench: Bench) -> None:
 
 def test_an_abandoned_attempt_is_killed_without_a_word(bench: Bench) -> None:
     script(bench, "say('run_started'); time.sleep(60)")
-    bench.run(grace_s=60)
+    bench.run(grace=timedelta(seconds=60))
     bench.scheduler.wait_for("started")
 
     wish(bench, Directive.ABANDON)
@@ -335,9 +371,9 @@ def test_a_second_ring_does_not_start_it_twice(bench: Bench) -> None:
     script(bench, "say('run_started'); time.sleep(0.5)")
 
     bench.run()
-    bench.doorbell.ring("run-1", 1)
+    bench.listener.on_dispatch("run-1", 1)
     bench.scheduler.wait_for("started")
-    bench.doorbell.ring("run-1", 1)
+    bench.listener.on_dispatch("run-1", 1)
     bench.scheduler.wait_for("succeeded")
 
     assert bench.scheduler.facts() == ["started", "succeeded"]
@@ -345,11 +381,11 @@ def test_a_second_ring_does_not_start_it_twice(bench: Bench) -> None:
 
 def test_a_lost_ring_is_healed_by_the_next_renewal(bench: Bench) -> None:
     script(bench, "say('run_started'); time.sleep(0.5)")
-    bench.run(lease_s=0.4)
+    bench.run(lease_for=timedelta(seconds=0.4))
     bench.scheduler.wait_for("started")
-    bench.scheduler.offer(Launch(RunId("run-2"), 1, "script"))
+    bench.scheduler.offer(a_launch(run_id=RunId("run-2")))
 
-    bench.scheduler.wishes = [Wish(RunId("run-2"), 1, Directive.CONTINUE)]
+    bench.scheduler.directives = [AttemptDirective(RunId("run-2"), 1, Directive.CONTINUE)]
 
     bench.scheduler.wait_for("succeeded", "run-2")
 
@@ -369,12 +405,35 @@ say('run_completed')
     report = bench.scheduler.wait_for("succeeded")
 
     assert report.checkpoint == "checkpoints/one.npz"
-    bench.sink.wait_for(b'"attempt_ended"')
+    bench.sink.wait_for(b'"event":"attempt_ended"')
     found = [json.loads(line)["payload"] for line in bench.sink.stream() if b'"artifact"' in line]
     assert next((item["kind"], item["size_bytes"]) for item in found if item["path"] == "checkpoints/one.npz") == (
         "checkpoint",
         5,
     )
+
+
+def test_a_progress_bar_is_a_few_lines_and_never_the_reason(bench: Bench) -> None:
+    script(
+        bench,
+        """
+for file in (sys.stderr, sys.stdout):
+    for step in range(20_000):
+        file.write(f"\\r{step / 200:3.0f}%|#####     | {step}/20000 [00:01<00:01, 9.9it/s]")
+    file.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+""",
+    )
+
+    bench.run()
+    report = bench.scheduler.wait_for("failed")
+    last_event(bench)
+
+    bars = [line for line in bench.sink.stream() if b"it/s]" in line and b"attempt_ended" not in line]
+    assert 2 == sum(b" 19999/20000" in line for line in bars)
+    assert len(bars) <= 6
+    assert max(map(len, bars)) < 300
+    assert report.reason.startswith("ended by SIGKILL: ")
 
 
 def test_long_lines_garbage_and_a_missing_newline_do_not_stop_the_drain(bench: Bench) -> None:
@@ -429,7 +488,7 @@ def test_a_stopping_agent_preempts_ships_and_leaves(tmp_path: Path) -> None:
 def test_leases_are_renewed_while_an_attempt_runs(bench: Bench) -> None:
     script(bench, "say('run_started'); time.sleep(1)")
 
-    bench.run(lease_s=0.4)
+    bench.run(lease_for=timedelta(seconds=0.4))
     bench.scheduler.wait_for("succeeded")
 
     assert len(bench.scheduler.renewals) >= 4
@@ -438,7 +497,7 @@ def test_leases_are_renewed_while_an_attempt_runs(bench: Bench) -> None:
 
 def test_a_worker_is_left_alone_while_the_scheduler_is_away(bench: Bench) -> None:
     script(bench, "say('run_started'); time.sleep(0.6); say('run_completed')")
-    bench.run(lease_s=0.2)
+    bench.run(lease_for=timedelta(seconds=0.2))
     bench.scheduler.wait_for("started")
 
     bench.scheduler.is_away = True
@@ -453,7 +512,7 @@ def test_the_agent_introduces_itself_again_when_it_was_forgotten(bench: Bench) -
 
     bench.registry.token = "another life"
 
-    eventually(lambda: len(bench.registry.introductions) == 2)
+    eventually(lambda: len(bench.registry.announcements) == 2)
 
 
 def test_a_lonely_agent_opens_no_more_files_with_every_run(bench: Bench) -> None:

@@ -9,7 +9,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -17,12 +17,14 @@ from urllib.error import HTTPError
 import grpc
 import pytest
 
-from mosaic.agent.control import GrpcRegistry, GrpcScheduler
+from mosaic.agent.control.grpc_clients import GrpcRegistry, GrpcScheduler
 from mosaic.agent.health import health_server
-from mosaic.agent.inventory import Gpu, Machine
-from mosaic.agent.ports import Directive, GpuShare, Held, Introduction, Report, Wish, WorkerProfile
+from mosaic.agent.ports import PROTOCOL_VERSIONS
 from mosaic.errors import ServiceUnavailable, StaleAttempt
-from mosaic.ids import RunId
+from mosaic.ids import AgentId, GpuId, NodeId, RunId, WorkerName
+from mosaic.model.attempt import AttemptDirective, Directive, HeldAttempt, Report
+from mosaic.model.fleet import Announcement, Gpu, Node, Worker
+from mosaic.model.resources import GpuShare
 from mosaic.wire.status import CODE_KEY
 from mosaic.wire.v1 import registry_pb2, registry_pb2_grpc, scheduler_pb2, scheduler_pb2_grpc
 from tests.fakes.agent import Bench, eventually
@@ -34,13 +36,13 @@ class Recorder(registry_pb2_grpc.RegistryServicer, scheduler_pb2_grpc.SchedulerS
     def __init__(self) -> None:
         self.asked: list[Any] = []
         self.launch = scheduler_pb2.Launch()
-        self.wishes: list[scheduler_pb2.Wish] = []
+        self.directives: list[scheduler_pb2.AttemptDirective] = []
         self.is_stale = False
 
     def RegisterWorker(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.asked.append(request)
         return registry_pb2.RegisterWorkerResponse(
-            accepted_version="MOSAIC/1.0", session_token="token", heartbeat_interval_s=3.0
+            accepted_version="MOSAIC/2.0", session_token="token", heartbeat_interval_s=3.0
         )
 
     def Heartbeat(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -59,7 +61,7 @@ class Recorder(registry_pb2_grpc.RegistryServicer, scheduler_pb2_grpc.SchedulerS
 
     def Renew(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.asked.append(request)
-        return scheduler_pb2.RenewResponse(wishes=self.wishes)
+        return scheduler_pb2.RenewResponse(directives=self.directives)
 
     def Report(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.asked.append(request)
@@ -90,11 +92,13 @@ def scheduler(address: str) -> Iterator[GrpcScheduler]:
 
 
 def test_an_agent_presents_its_machine_and_its_worker(recorder: Recorder, address: str) -> None:
-    machine = Machine("node-1", "host", 8, 1024, (Gpu("GPU-1", "A100", 40_000, 0),))
-    worker = WorkerProfile("tabular", ("-m", "x"), "python", version="1.0", versions={"numpy": "2"})
+    machine = Node(NodeId("node-1"), "host", 8, 1024, (Gpu(GpuId("GPU-1"), "A100", 40_000),))
+    worker = Worker(WorkerName("tabular"), "1.0", versions={"numpy": "2"}, launch=("-m", "x"))
 
     registry = GrpcRegistry(address)
-    welcome = registry.register(Introduction("agent-1", machine, worker, 4, "runs.tabular.agent-1"))
+    welcome = registry.register(
+        Announcement(AgentId("agent-1"), machine, worker, 4, "runs.tabular.agent-1", PROTOCOL_VERSIONS)
+    )
     is_draining = registry.heartbeat("agent-1", welcome.session_token, machine.gpus)
     registry.close()
 
@@ -102,7 +106,7 @@ def test_an_agent_presents_its_machine_and_its_worker(recorder: Recorder, addres
     assert ("token", 3.0) == (welcome.session_token, welcome.heartbeat_interval_s)
     assert ("node-1", "GPU-1") == (introduced.node.node_id, introduced.node.gpus[0].gpu_id)
     assert ["-m", "x"] == list(introduced.worker.launch)
-    assert ["MOSAIC/1.0"] == list(introduced.protocol_versions)
+    assert ["MOSAIC/2.0"] == list(introduced.protocol_versions)
     assert ("token", "A100") == (beat.session_token, beat.gpus[0].model)
     assert is_draining
 
@@ -119,28 +123,30 @@ def test_a_claim_brings_the_whole_launch(recorder: Recorder, scheduler: GrpcSche
     recorder.launch = scheduler_pb2.Launch(
         run_id="run-1",
         attempt=2,
-        worker="tabular",
-        config_json="{}",
-        gpus=[scheduler_pb2.GpuShare(gpu_id="GPU-1", share=0.5)],
+        spec=scheduler_pb2.RunSpec(worker="tabular", priority="normal", team="vision", user="ada"),
+        lease=scheduler_pb2.Lease(cpus=1, gpus=[scheduler_pb2.GpuShare(gpu_id="GPU-1", share=0.5)]),
         secrets={"KEY": "swordfish"},
         grace_s=3.0,
-        lease_s=12.0,
+        lease_for_s=12.0,
         resume_from="checkpoints/1",
     )
 
     launch = scheduler.claim(RunId("run-1"), 2, "agent-1", "token")
 
-    assert ("run-1", 2, None) == (launch.run_id, launch.attempt, launch.seed)
-    assert (GpuShare("GPU-1", 0.5),) == launch.gpus
+    assert ("run-1", 2, None) == (launch.run_id, launch.attempt, launch.spec.seed)
+    assert ("vision", "ada") == (launch.spec.team, launch.spec.user)
+    assert (GpuShare(GpuId("GPU-1"), 0.5),) == launch.lease.gpus
     assert {"KEY": "swordfish"} == launch.secrets
     assert "swordfish" not in repr(launch)
-    assert (3.0, 12.0, "checkpoints/1") == (launch.grace_s, launch.lease_s, launch.resume_from)
+    assert "checkpoints/1" == launch.resume_from
+    assert (timedelta(seconds=3), timedelta(seconds=12)) == (launch.grace, launch.lease_for)
 
 
 def test_a_seed_of_nought_is_a_seed(recorder: Recorder, scheduler: GrpcScheduler) -> None:
-    recorder.launch = scheduler_pb2.Launch(run_id="run-1", attempt=1, seed=0)
+    spec = scheduler_pb2.RunSpec(worker="tabular", priority="normal", seed=0)
+    recorder.launch = scheduler_pb2.Launch(run_id="run-1", attempt=1, spec=spec, lease=scheduler_pb2.Lease())
 
-    assert 0 == scheduler.claim(RunId("run-1"), 1, "agent-1", "token").seed
+    assert 0 == scheduler.claim(RunId("run-1"), 1, "agent-1", "token").spec.seed
 
 
 def test_a_stale_claim_is_our_error_with_the_servers_words(recorder: Recorder, scheduler: GrpcScheduler) -> None:
@@ -150,12 +156,14 @@ def test_a_stale_claim_is_our_error_with_the_servers_words(recorder: Recorder, s
         scheduler.claim(RunId("run-1"), 1, "agent-1", "token")
 
 
-def test_renewals_bring_wishes(recorder: Recorder, scheduler: GrpcScheduler) -> None:
-    recorder.wishes = [scheduler_pb2.Wish(run_id="run-1", attempt=1, directive=scheduler_pb2.DIRECTIVE_PREEMPT)]
+def test_renewals_bring_directives(recorder: Recorder, scheduler: GrpcScheduler) -> None:
+    recorder.directives = [
+        scheduler_pb2.AttemptDirective(run_id="run-1", attempt=1, directive=scheduler_pb2.DIRECTIVE_PREEMPT)
+    ]
 
-    wishes = scheduler.renew([Held(RunId("run-1"), 1, "control")], "agent-1", "token")
+    told = scheduler.renew([HeldAttempt(RunId("run-1"), 1, "control")], "agent-1", "token")
 
-    assert [Wish(RunId("run-1"), 1, Directive.PREEMPT)] == wishes
+    assert [AttemptDirective(RunId("run-1"), 1, Directive.PREEMPT)] == told
     assert "control" == recorder.asked[0].held[0].control_token
 
 
@@ -215,4 +223,4 @@ def test_an_agent_without_settings_says_what_is_missing_and_exits_with_2() -> No
     )
 
     assert 2 == answer.returncode
-    assert "MOSAIC_AGENT_BROKER_URL is not set" in answer.stderr
+    assert "MOSAIC_BROKER_URL is not set" in answer.stderr

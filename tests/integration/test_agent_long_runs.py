@@ -7,18 +7,17 @@ held it goes deaf, and a message that was prefetched behind a long one takes the
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from mosaic.agent.celery_app import TASK, CeleryDoorbell, build_app
-from mosaic.agent.ports import Launch
+from mosaic.agent.control.celery_listener import TASK, CeleryDispatchListener, build_app
 from mosaic.ids import RunId
-from tests.fakes.agent import Bench, eventually
+from tests.fakes.agent import Bench, a_launch, eventually
 from tests.servers.handle import Server
 
 #: RabbitMQ checks its consumers once a minute, so a minute's patience may last for two.
@@ -35,20 +34,20 @@ for _ in range(int(config["seconds"] * 10)):
 """
 
 
-class RungBench(Bench):
-    """An agent that is rung over a real broker."""
+class BrokerBench(Bench):
+    """An agent that is dispatched to over a real broker."""
 
     def __init__(self, root: Path, broker_url: str) -> None:
-        self.bell = CeleryDoorbell(broker_url)
+        self.dispatches = CeleryDispatchListener(broker_url)
         self._sender = build_app(broker_url)
-        super().__init__(root, WORKER, agent_id=f"agent-{uuid4().hex}", doorbell=self.bell)
+        super().__init__(root, WORKER, agent_id=f"agent-{uuid4().hex}", listener=self.dispatches)
 
     def submit(self, run_id: str, seconds: float) -> None:
-        config = json.dumps({"seconds": seconds})
-        self.scheduler.offer(Launch(RunId(run_id), 1, "script", config, lease_s=4.0))
-        self.ring(run_id)
+        launch = a_launch(run_id=RunId(run_id), config={"seconds": seconds}, lease_for=timedelta(seconds=4))
+        self.scheduler.offer(launch)
+        self.dispatch(run_id)
 
-    def ring(self, run_id: str) -> None:
+    def dispatch(self, run_id: str) -> None:
         ids = {"run_id": run_id, "attempt": 1}
         self._sender.send_task(TASK, kwargs=ids, exchange="", routing_key=self.queue, confirm_timeout=5)
 
@@ -57,8 +56,8 @@ class RungBench(Bench):
 
 
 @pytest.fixture
-def bench(tmp_path: Path, impatient_rabbitmq_server: Server) -> Iterator[RungBench]:
-    bench = RungBench(tmp_path, impatient_rabbitmq_server.url)
+def bench(tmp_path: Path, impatient_rabbitmq_server: Server) -> Iterator[BrokerBench]:
+    bench = BrokerBench(tmp_path, impatient_rabbitmq_server.url)
     bench.agent.start()
     yield bench
     bench.agent.stop()
@@ -67,7 +66,7 @@ def bench(tmp_path: Path, impatient_rabbitmq_server: Server) -> Iterator[RungBen
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_run_that_outlasts_the_brokers_patience_is_executed_once_and_the_agent_stays_reachable(
-    bench: RungBench,
+    bench: BrokerBench,
 ) -> None:
     started = time.monotonic()
     bench.submit("long", LONGER_THAN_ITS_PATIENCE_S)
@@ -84,17 +83,17 @@ def test_a_run_that_outlasts_the_brokers_patience_is_executed_once_and_the_agent
     assert bench.agent.faults() == {}
 
 
-def test_a_ring_that_comes_twice_executes_once(bench: RungBench) -> None:
+def test_a_dispatch_that_comes_twice_executes_once(bench: BrokerBench) -> None:
     bench.submit("twice", 1)
     for _ in range(5):
-        bench.ring("twice")
+        bench.dispatch("twice")
 
     bench.scheduler.wait_for("succeeded", "twice")
 
     assert 1 == bench.executions("twice")
 
 
-def test_a_run_goes_on_while_the_broker_is_away(bench: RungBench, impatient_rabbitmq_server: Server) -> None:
+def test_a_run_goes_on_while_the_broker_is_away(bench: BrokerBench, impatient_rabbitmq_server: Server) -> None:
     """Celery would cancel it, or execute it again next to itself."""
     bench.submit("goes-on", 8)
     bench.scheduler.wait_for("started", "goes-on")
@@ -104,15 +103,15 @@ def test_a_run_goes_on_while_the_broker_is_away(bench: RungBench, impatient_rabb
     bench.scheduler.wait_for("succeeded", "goes-on", timeout_s=60)
 
     assert 1 == bench.executions("goes-on")
-    eventually(lambda: bench.bell.fault is None, timeout_s=30)
+    eventually(lambda: bench.dispatches.fault is None, timeout_s=30)
 
 
 def test_two_agents_with_one_name_do_not_lock_each_other_out(
-    bench: RungBench, impatient_rabbitmq_server: Server
+    bench: BrokerBench, impatient_rabbitmq_server: Server
 ) -> None:
     """The predecessor may be frozen and still connected; a reused node name would end the newcomer."""
-    newcomer = CeleryDoorbell(impatient_rabbitmq_server.url)
-    newcomer.answer(bench.queue, lambda *_: None)
+    newcomer = CeleryDispatchListener(impatient_rabbitmq_server.url)
+    newcomer.listen(bench.queue, lambda *_: None)
 
     newcomer.start()
 

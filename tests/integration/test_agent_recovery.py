@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from mosaic.agent.child import Trace, living_processes, read_birth
-from mosaic.agent.ledger import AttemptHome
-from mosaic.agent.ports import Launch
-from mosaic.ids import RunId
-from tests.fakes.agent import Bench, eventually
+from mosaic.agent.execution.attempt_store import AttemptHome
+from mosaic.agent.execution.child import Trace
+from mosaic.processes import living_processes, read_birth
+from tests.fakes.agent import Bench, a_launch, eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -129,7 +128,7 @@ def test_a_session_is_used_only_where_its_number_proves_something() -> None:
 
 def test_a_note_of_an_older_agent_is_no_proof(tmp_path: Path) -> None:
     home = AttemptHome(tmp_path)
-    home.save_entry(Launch(RunId("run-1"), 1, "drill"), "the-mark")
+    home.save_entry(a_launch(), "the-mark")
     (tmp_path / "process.json").write_text('{"pid": 1}')
 
     entry = home.entry()
@@ -204,7 +203,7 @@ def test_a_death_while_the_books_are_closed_closes_them_once(tmp_path: Path) -> 
 
 
 def _forget_last_frame(spool: Path) -> None:
-    from mosaic.agent.spool import Spool
+    from mosaic.agent.telemetry.spool import Spool
 
     opened = Spool(spool, "run-1", 1)
     frames = opened.take(frames=100, size_bytes=10**9)

@@ -43,7 +43,7 @@ def failures(report: Report) -> set[str]:
 def test_the_scaffold_passes_every_check_as_it_comes(checked: Callable[..., Report]) -> None:
     report = checked()
 
-    assert {Outcome.PASSED} == {check.outcome for check in report.checks}
+    assert {} == {check.name: check.sentence for check in report.checks if check.outcome is not Outcome.PASSED}
     assert "grade A" in report.check("resume").sentence
 
 

@@ -117,9 +117,9 @@ def test_only_the_declared_queues_exist(stack: Stack, broker: Broker, long_run: 
     """E11, E8: no queues for delays, none for remote control; E7: no argument that older brokers ignore."""
     queues = broker.queues()
 
-    rings = [name for name in queues if name.startswith("runs.drill.")]
+    dispatches = [name for name in queues if name.startswith("runs.drill.")]
     events = [name for name in queues if name.startswith("mosaic.events.")]
-    assert set(queues) == {*rings, *events, "runs.dead"}
+    assert set(queues) == {*dispatches, *events, "runs.dead"}
     arguments = queues[f"runs.drill.{long_run.agent_id}"]["arguments"]
     assert "quorum" == arguments["x-queue-type"]
     assert "runs.dead" == arguments["x-dead-letter-routing-key"]

@@ -84,6 +84,14 @@ def ready_count(url: str, queue: str) -> int:
         connection.close()
 
 
+def delete_queue(url: str, queue: str) -> None:
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    try:
+        connection.channel().queue_delete(queue)
+    finally:
+        connection.close()
+
+
 def take(url: str, queue: str) -> tuple[bytes, dict[str, object]]:
     connection = pika.BlockingConnection(pika.URLParameters(url))
     try:
@@ -95,6 +103,22 @@ def take(url: str, queue: str) -> tuple[bytes, dict[str, object]]:
         raise AssertionError(f"nothing arrived in {queue}")
     finally:
         connection.close()
+
+
+def test_a_queue_that_somebody_deletes_is_made_again(rabbitmq_url: str) -> None:
+    recorder, faults = Recorder(), list[str | None]()
+
+    with publishing(rabbitmq_url) as publisher, consuming(rabbitmq_url, recorder, listener=faults.append):
+        publisher.publish([a_message(b"before")])
+        recorder.wait_for(1)
+        delete_queue(rabbitmq_url, f"{EVENTS}.0")
+        # Who published into the gap was told so, and sends again.
+        eventually(lambda: publisher.publish([a_message(b"after")]) == [0])
+
+        assert [b"before", b"after"] == recorder.wait_for(2)
+
+    (told,) = filter(None, faults)
+    assert f"{EVENTS}.0" in told
 
 
 def test_what_is_confirmed_arrives_in_order(rabbitmq_url: str) -> None:

@@ -66,7 +66,7 @@ def test_with_its_defaults_it_learns_to_balance_the_pole(tmp_path: Path) -> None
 
     summary = runtime.run()
 
-    assert summary["metrics"]["mean_return"] >= 150
+    assert summary["metrics"]["episode_return_mean"] >= 150
 
 
 @pytest.mark.parametrize(("fault", "status"), [("crash@50", 1), ("exit@50", 3), ("kill@50", -signal.SIGKILL)])

@@ -56,7 +56,7 @@ def a_request(agent_id: str = "a1", **more: object) -> pb.RegisterWorkerRequest:
         worker=pb.Worker(name="reference", version="1.0.0", launch=["-m", "mosaic_reference"]),
         slots=2,
         queue=f"runs.reference.{agent_id}",
-        protocol_versions=["MOSAIC/1.1", "MOSAIC/1.0"],
+        protocol_versions=["MOSAIC/2.1", "MOSAIC/2.0"],
     )
     request.MergeFrom(pb.RegisterWorkerRequest(**more))  # type: ignore[arg-type]
     return request
@@ -88,7 +88,7 @@ def test_an_agent_registers_beats_and_leaves(database_url: str, serve: Callable[
         welcome.accepted_version,
         welcome.heartbeat_interval_s,
         beat.draining,
-    ) == ("MOSAIC/1.0", 5.0, False)
+    ) == ("MOSAIC/2.0", 5.0, False)
     assert [(agent.agent_id, agent.alive, fleet.nodes[0].alive) for agent in fleet.agents] == [("a1", True, True)]
     assert not stub.GetFleet(pb.GetFleetRequest()).agents
 

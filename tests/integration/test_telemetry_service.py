@@ -22,13 +22,14 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from mosaic.errors import Unavailable
-from mosaic.events.sealed import RunSealed
 from mosaic.hosting.database import open_engine
 from mosaic.hosting.grpc_server import GrpcServer
 from mosaic.hosting.health import check
-from mosaic.messaging.event_messages import BrokerFrameSink, seal_message
+from mosaic.hosting.settings import variable_of
+from mosaic.messaging.event_messages import BrokerFrameSink, run_finished_message
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, QueueSpec, event_routing_key, event_topology
+from mosaic.model.attempt import RunFinished
 from mosaic.testing.ports import free_port
 from mosaic.wire.channel import open_channel
 from mosaic.wire.v1 import telemetry_pb2 as pb
@@ -37,7 +38,7 @@ from mosaic_telemetry.adapters.sql_events import SqlEvents
 from mosaic_telemetry.domain.manifest import is_genuine
 from mosaic_telemetry.entrypoints.service import TelemetryService, build
 from mosaic_telemetry.settings import Settings
-from tests.fakes.telemetry import RUN, a_seal, encoded, metrics
+from tests.fakes.telemetry import RUN, a_finished_run, encoded, metrics
 from tests.servers.answers import plain_postgres_url
 from tests.servers.handle import Server
 from tests.stack.process import Part
@@ -105,8 +106,8 @@ def publish_until(publisher: Publisher, enough: threading.Event) -> int:
     return frames
 
 
-def publish_seal(publisher: Publisher, seal: RunSealed) -> None:
-    assert [0] == publisher.publish([seal_message(seal)])
+def publish_end(publisher: Publisher, seal: RunFinished) -> None:
+    assert [0] == publisher.publish([run_finished_message(seal)])
 
 
 def eventually(look: Callable[[], object], what: str, timeout_s: float = 40.0) -> None:
@@ -148,14 +149,14 @@ def test_from_frames_to_manifest(postgres_url: str, rabbitmq_url: str, tmp_path:
     ):
         following = stub.ReadEvents(pb.ReadEventsRequest(run_id=RUN, follow=True), timeout=30)
         publish_frames(publisher, 10)
-        publish_seal(publisher, a_seal(499))
+        publish_end(publisher, a_finished_run(499))
 
         chunks = list(following)
         manifest = stub.GetManifest(pb.GetManifestRequest(run_id=RUN))
         curve = stub.ReadSeries(pb.ReadSeriesRequest(run_id=RUN, key=pb.SeriesKey(name="loss"), resolution=50))
 
     assert list(range(500)) == [line.seq for chunk in chunks for line in chunk.lines]
-    assert chunks[-1].sealed
+    assert chunks[-1].finished
     assert is_genuine(json.loads(manifest.json))
     assert json.loads(manifest.json)["is_complete"] is True
     assert manifest.json == Path(manifest.path).read_text(encoding="utf-8")
@@ -165,10 +166,10 @@ def test_from_frames_to_manifest(postgres_url: str, rabbitmq_url: str, tmp_path:
 def test_rubbish_is_dead_lettered_with_the_reason(postgres_url: str, rabbitmq_url: str, tmp_path: Path) -> None:
     with serving(settings(postgres_url, rabbitmq_url, tmp_path)), publishing(rabbitmq_url) as publisher:
         publisher.publish([Message(EVENTS, event_routing_key(RUN, 4), b"rubbish")])
-        publisher.publish([Message(EVENTS, event_routing_key(RUN, 4), b"{}", {"kind": "seal"})])
+        publisher.publish([Message(EVENTS, event_routing_key(RUN, 4), b"{}", {"kind": "run_finished"})])
         reasons = sorted(_dead_letters(rabbitmq_url, 2))
 
-    assert "outcome: Field required" in reasons[0]
+    assert "run is missing" in reasons[0]
     assert "not a frame of telemetry" in reasons[1]
 
 
@@ -190,9 +191,9 @@ def _dead_letters(url: str, count: int) -> list[str]:
 def test_killed_while_it_stores_it_loses_nothing_and_stores_nothing_twice(
     postgres_url: str, rabbitmq_url: str, tmp_path: Path
 ) -> None:
-    names = {"DATABASE_URL": postgres_url, "BROKER_URL": rabbitmq_url, "MANIFEST_ROOT": str(tmp_path)}
-    ports = {"GRPC_ADDRESS": "127.0.0.1:0", "HEALTH_ADDRESS": "127.0.0.1:0"}
-    env = {**os.environ, **{f"MOSAIC_TELEMETRY_{name}": value for name, value in {**names, **ports}.items()}}
+    names = {"database_url": postgres_url, "broker_url": rabbitmq_url, "manifest_root": str(tmp_path)}
+    ports = {"grpc_address": "127.0.0.1:0", "health_address": "127.0.0.1:0"}
+    env = {**os.environ, **{variable_of("MOSAIC_TELEMETRY", name): value for name, value in {**names, **ports}.items()}}
     command = [sys.executable, "-m", "mosaic_telemetry"]
     process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
 
@@ -207,7 +208,7 @@ def test_killed_while_it_stores_it_loses_nothing_and_stores_nothing_twice(
             process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
         enough.set()
         frames = sender.result()
-        publish_seal(publisher, a_seal(frames * 50 - 1))
+        publish_end(publisher, a_finished_run(frames * 50 - 1))
         eventually((tmp_path / RUN / "manifest.json").exists, "the manifest is written")
     process.terminate()
     process.wait()
@@ -271,13 +272,13 @@ def test_a_service_that_starts_before_its_database_waits_for_it(
     health = f"127.0.0.1:{free_port()}"
     command = [sys.executable, "-m", "mosaic_telemetry"]
     values = {
-        "DATABASE_URL": postgres_server.url,
-        "BROKER_URL": rabbitmq_url,
-        "MANIFEST_ROOT": str(tmp_path),
-        "GRPC_ADDRESS": "127.0.0.1:0",
-        "HEALTH_ADDRESS": health,
+        "database_url": postgres_server.url,
+        "broker_url": rabbitmq_url,
+        "manifest_root": str(tmp_path),
+        "grpc_address": "127.0.0.1:0",
+        "health_address": health,
     }
-    named = {f"MOSAIC_TELEMETRY_{name}": value for name, value in values.items()}
+    named = {variable_of("MOSAIC_TELEMETRY", name): value for name, value in values.items()}
     part = Part("telemetry", command, named, folder=tmp_path, health=health)
     postgres_server.kill()
     part.start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from mosaic.agent.profile import WorkerProfile
+from mosaic.agent.control.profile import WorkerProfile
 from mosaic.events import Episode, Step, read_line
+from mosaic.ids import WorkerName
+from mosaic.model.fleet import Worker
 from mosaic.testing import Outcome, Report, check_worker
 from tests.fakes.agent import Bench, running
 
@@ -62,14 +63,17 @@ STRICT = ("missing file", "not JSON", "wrong type", "unknown field", "wrong nest
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    worker = WorkerProfile("script", ("-m", "talker_worker.cli"), sys.executable, versions={"talker": "0.1.0"})
+    worker = WorkerProfile(
+        Worker(WorkerName("script"), "0.1.0", versions={"talker": "0.1.0"}, launch=("-m", "talker_worker.cli")),
+        sys.executable,
+    )
     yield from running(Bench(tmp_path, worker=worker))
 
 
 def test_an_agent_runs_it_and_hears_every_step_and_episode(bench: Bench, environment: Mapping[str, str]) -> None:
     config: dict[str, Any] = {"num_episodes": 3, "max_steps": 4}
 
-    bench.run(config_json=json.dumps(config), seed=7, environment={**environment, "MOSAIC_VAR_ROOT": str(bench.root)})
+    bench.run(config=config, seed=7, environment={**environment, "MOSAIC_VAR_ROOT": str(bench.root)})
     bench.scheduler.wait_for("succeeded")
     bench.sink.wait_for(b'"attempt_ended"')
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mosaic.agent.environments import find_environment, probe_environment
 from mosaic.cli.scaffold.project import create_project
 from mosaic.cli.workers import app
+from mosaic.installer.environments import find_environment, probe_environment
 
 pytestmark = pytest.mark.slow
 
@@ -54,3 +54,23 @@ def test_an_environment_lives_from_its_installation_to_its_removal(
 
     mosaic_workers("remove", "corridor")
     assert "corridor" not in {row["environment"] for row in json.loads(mosaic_workers("list", "--json"))}
+
+
+def test_an_author_checks_what_is_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOSAIC_HOME", str(tmp_path / "home"))
+    project = create_project("corridor", tmp_path)
+    mosaic_workers("install", str(project), "--name", "copied")
+    mosaic_workers("install", str(project), "--name", "edited", "--editable")
+    about = project / "mosaic_corridor" / "__init__.py"
+    about.write_text(about.read_text().replace('__version__ = "0.1.0"', '__version__ = "0.2.0"'))
+
+    copied = json.loads(mosaic_workers("check", "copied", "--only", "metadata", "--json"))
+    edited = json.loads(mosaic_workers("check", "edited", "--only", "metadata", "--json"))
+
+    assert (
+        f"what is edited in {project} counts after `mosaic workers install {project} --upgrade`" in copied["notes"][0]
+    )
+    assert f"checked was the source in {project / 'mosaic_corridor'}, as it is now" == edited["notes"][0]
+    assert ("0.1.0", "0.2.0") == (listed("copied")["version"], listed("edited")["version"])
+    about.write_text(about.read_text().replace('__version__ = "0.2.0"', '__version__ = "0.3.0"'))
+    assert "0.3.0" == listed("edited")["version"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mosaic.cli.plan import RUN_DIRECTORY, plan_of
-from mosaic.client import Resources, Submission
+from mosaic.client import Resources, RunSpec
 from mosaic.errors import BadInput, WorkerBroken
 from tests.stack.environment import install_drill, install_sources
 
@@ -70,12 +70,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def asked(worker: str = "planner", **fields: Any) -> Submission:
-    return Submission(worker, **fields)
+def asked(worker: str = "planner", **fields: Any) -> RunSpec:
+    return RunSpec(worker, **fields)
 
 
 def test_a_worker_that_is_installed_says_what_it_would_execute(home: Path) -> None:
-    plan = plan_of(asked(seeds=(7, 8)), home)
+    plan = plan_of(asked(seed=7), home)
 
     assert plan is not None
     assert (f"would run: train --seed 7 --dir {RUN_DIRECTORY}",) == plan.says

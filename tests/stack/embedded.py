@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mosaic.agent.child import death_wrapper
+from mosaic.agent.execution.child import death_wrapper
 from mosaic.client import Endpoints, Mosaic
 from mosaic.testing.ports import free_port
 from tests.stack.environment import install_drill
@@ -79,14 +79,17 @@ class Machine:
         """Run ``mosaic WORDS`` and return what became of it."""
         return finish(self.begin(*words))
 
-    def begin(self, *words: str) -> subprocess.Popen[str]:
-        """Start ``mosaic WORDS`` and return while it runs."""
-        environment = {**os.environ, "MOSAIC_HOME": str(self.home), "COLUMNS": "200", "NO_COLOR": "1"}
+    def begin(self, *words: str, terminal: int = subprocess.PIPE) -> subprocess.Popen[str]:
+        """Start ``mosaic WORDS`` and return while it runs; what it prints goes to *terminal*, if one is given."""
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # Tests that a shell started in the background hand on that Ctrl-C is ignored; a terminal does not.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        environment = {**os.environ, "MOSAIC_HOME": str(self.home), "COLUMNS": "200", "NO_COLOR": "1", "TERM": "xterm"}
         return subprocess.Popen(
             [*death_wrapper(), *_MOSAIC, *words],
             env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=terminal,
+            stderr=terminal,
             text=True,
         )
 

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mosaic.agent.child import death_wrapper
+from mosaic.agent.execution.child import death_wrapper
 from tests.stack.waiting import until
 
 _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")

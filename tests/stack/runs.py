@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mosaic.client import Manifest, Mosaic, Resources, Run, RunDetail, Submission
+from mosaic.client import Manifest, Mosaic, Resources, Run, RunDetail, RunSpec
 from mosaic.errors import NotFound
 from mosaic.lifecycle import RunState
 from tests.stack.environment import WORKER
@@ -19,15 +19,15 @@ SEED = 7
 _MODULUS = 2**31 - 1
 
 
-def a_drill(*, seed: int = SEED, resources: Resources = SMALL, **rest: Any) -> Submission:
+def a_drill(*, seed: int = SEED, resources: Resources = SMALL, **rest: Any) -> RunSpec:
     """Return a submission; what is no field of one is part of the drill's config."""
-    fields = {name: rest.pop(name) for name in list(rest) if name in Submission.__dataclass_fields__}
-    return Submission(WORKER, rest, seed=seed, resources=resources, **fields)
+    fields = {name: rest.pop(name) for name in list(rest) if name in RunSpec.__dataclass_fields__}
+    return RunSpec(WORKER, rest, seed=seed, resources=resources, **fields)
 
 
-def submit(mosaic: Mosaic, **asked: Any) -> Run:
+def submit(mosaic: Mosaic, *, key: str = "", **asked: Any) -> Run:
     """Submit one drill."""
-    [run] = mosaic.submit(a_drill(**asked))
+    [run] = mosaic.submit(a_drill(**asked), idempotency_key=key)
     return run
 
 

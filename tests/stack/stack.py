@@ -13,6 +13,7 @@ from types import TracebackType
 
 from mosaic.client import Endpoints, Mosaic
 from mosaic.errors import MosaicError
+from mosaic.hosting.settings import SHARED, variable_of
 from mosaic.testing.ports import free_port
 from tests.servers.choice import ServerSet
 from tests.servers.fresh import fresh_database, fresh_vhost
@@ -192,7 +193,8 @@ class Stack:
         return self._part(name, "mosaic.agent", "MOSAIC_AGENT", chosen, health)
 
     def _part(self, name: str, module: str, prefix: str, chosen: Mapping[str, str], health: int) -> Part:
-        settings = {f"{prefix}_{key.upper()}": value for key, value in chosen.items()}
-        settings |= {key: value for key, value in self.settings.items() if key.startswith(prefix + "_")}
+        settings = {variable_of(prefix, key): value for key, value in chosen.items()}
+        own = (prefix + "_", *SHARED.values())
+        settings |= {key: value for key, value in self.settings.items() if key.startswith(own)}
         settings["MOSAIC_GPUS"] = "sim:4"
         return Part(name, [sys.executable, "-m", module], settings, folder=self.folder, health=f"127.0.0.1:{health}")

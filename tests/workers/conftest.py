@@ -8,7 +8,9 @@ import os
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -17,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from mosaic.agent.environments import Environment, find_environment, install
-from mosaic.agent.recipes import find_recipe
-from mosaic.agent.rundir import screenless_drawing
 from mosaic.errors import MosaicError, NotFound
+from mosaic.installer.environments import Environment, find_environment, install
+from mosaic.installer.recipes import find_recipe
+from mosaic.launching import screenless_drawing
 from mosaic.worker.probe import ProbedWorker, probe
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +67,7 @@ class WorkerRun:
     @property
     def returns(self) -> list[float]:
         """Return what each episode of the training paid."""
-        return [one["total_reward"] for one in self.of("episode") if "agent_id" not in one]
+        return [one["total_reward"] for one in self.of("episode") if not {"agent_id", "evaluation"} & set(one)]
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class InstalledWorker:
 
     def env(self, run_dir: Path, **more: str) -> dict[str, str]:
         """Return the environment variables of one run."""
-        sources = f"{ROOT / 'sdk' / 'src'}{os.pathsep}{ROOT / 'worker-images' / self.name}"
+        sources = os.pathsep.join(str(ROOT / one) for one in ("sdk/src", "compat/src", f"worker-images/{self.name}"))
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         told = {"PYTHONPATH": sources, "MOSAIC_RUN_DIR": str(run_dir)}
         return kept | SURROUNDINGS | dict(self.surroundings) | told | more
@@ -132,11 +134,29 @@ class InstalledWorker:
 
     def finish(self, process: subprocess.Popen[str], label: str, *, timeout_s: float = 240.0) -> WorkerRun:
         """Wait for a run that was started and return what it left."""
-        try:
-            stdout, stderr = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if process.stdin is not None:
+            process.stdin.close()
+        overdue = threading.Event()
+
+        def end() -> None:
+            overdue.set()
             os.killpg(process.pid, signal.SIGKILL)
-            stdout, stderr = process.communicate()
+
+        deadline = threading.Timer(timeout_s, end)
+        deadline.start()
+        try:
+            # Not by communicate(): it passes over what a test that read lines has left in the buffer.
+            with ThreadPoolExecutor(1) as aside:
+                errors = aside.submit(process.stderr.read)
+                stdout, stderr = process.stdout.read(), errors.result()
+            process.wait()
+        finally:
+            deadline.cancel()
+            process.stdout.close()
+            process.stderr.close()
+        if overdue.is_set():
             pytest.fail(f"{self.name} did not end within {timeout_s:g} s\n{stderr[-2000:]}")
         return WorkerRun(process.returncode, _events(stdout), stdout, stderr, self.scratch / label)
 

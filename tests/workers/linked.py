@@ -6,9 +6,9 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mosaic.agent.environments import install
-from mosaic.agent.interpreters import Version
-from mosaic.agent.recipes import Recipe
+from mosaic.installer.environments import install
+from mosaic.installer.interpreters import Version
+from mosaic.installer.recipes import Recipe
 from tests.stack.embedded import Machine
 from tests.workers.conftest import ROOT, InstalledWorker
 
@@ -26,7 +26,7 @@ def _linked(worker: InstalledWorker) -> Callable[[Path, Recipe, Callable[[str], 
         subprocess.run([worker.python, "-m", "venv", "--without-pip", str(path)], check=True)
         (packages,) = path.glob("lib/python3*/site-packages")
         (libraries,) = worker.environment.path.glob("lib/python3*/site-packages")
-        places = (ROOT / "sdk" / "src", recipe.source, libraries)
+        places = (ROOT / "sdk" / "src", ROOT / "compat" / "src", recipe.source, libraries)
         (packages / "linked.pth").write_text("".join(f"{place}\n" for place in places))
         major, minor, micro = worker.environment.python_version.split(".")
         return int(major), int(minor), int(micro)

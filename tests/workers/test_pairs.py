@@ -30,7 +30,7 @@ def test_what_a_worker_cannot_make_is_refused_with_the_reason(
     assert reason in (pair_fault(installed_worker(name).schema(), {"algo": "ppo", "env_id": env_id}) or "")
 
 
-@pytest.mark.parametrize("name", ["cleanrl", "xuance", "rllib"])
+@pytest.mark.parametrize("name", ["cleanrl", "xuance", "rllib", "sb3"])
 def test_what_cannot_train_is_refused_with_the_reason(
     installed_worker: Callable[[str], InstalledWorker], name: str
 ) -> None:

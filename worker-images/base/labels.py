@@ -1,4 +1,4 @@
-"""Write on every worker's Dockerfile who its worker is. Run by ``make image-labels``.
+"""Write into the Dockerfiles who each worker is. Run by ``make image-labels``.
 
 The worker is asked without its library: only the version of the library, which is not known then, stays as
 it stood. The build of the image asks again, with the library, and fails when the label is not true.
@@ -16,10 +16,11 @@ from typing import Any
 
 WORKERS = Path(__file__).resolve().parents[1]
 
-_LABEL = re.compile(r"^ARG WORKER='(?P<text>.*)'$", re.MULTILINE)
+#: The reference worker has a Dockerfile of its own, libraries share one that has a stage for each.
+_SHARED = WORKERS / "Dockerfile"
 _ASK = """
 import sys
-from mosaic.agent.kept_probe import label_text
+from mosaic.agent.control.probe_cache import label_text
 from mosaic.worker.anatomy import launch_arguments
 from mosaic.worker.plain import plain
 from mosaic.worker.probe import ProbedWorker
@@ -32,7 +33,7 @@ print(label_text(described))
 
 def current_label(worker: str) -> str:
     """Return what the Dockerfile of *worker* says."""
-    match = _LABEL.search(_dockerfile(worker).read_text(encoding="utf-8"))
+    match = _label(worker).search(dockerfile_of(worker).read_text(encoding="utf-8"))
     return match["text"] if match else "{}"
 
 
@@ -50,25 +51,27 @@ def true_label(worker: str) -> str:
 
 def workers() -> list[str]:
     """Return the workers that have an image."""
-    return sorted(path.parent.name for path in WORKERS.glob("*/Dockerfile") if path.parent.name != "base")
+    return sorted(path.parent.name for path in WORKERS.glob("*/pyproject.toml"))
 
 
 def main() -> None:
     """Write every label anew."""
     for worker in workers():
-        path = _dockerfile(worker)
-        before, label, after = _parts(path.read_text(encoding="utf-8"))
-        if label:
-            path.write_text(f"{before}ARG WORKER='{true_label(worker)}'{after}", encoding="utf-8")
+        path, label = dockerfile_of(worker), true_label(worker)
+        text = path.read_text(encoding="utf-8")
+        written = _label(worker).sub(lambda found, label=label: f"{found['before']}'{label}'", text)
+        path.write_text(written, encoding="utf-8")
 
 
-def _parts(text: str) -> tuple[str, str, str]:
-    label = _LABEL.search(text)
-    return (text[: label.start()], label[0], text[label.end() :]) if label else (text, "", "")
+def dockerfile_of(worker: str) -> Path:
+    """Return what the image of *worker* is built from."""
+    own = WORKERS / worker / "Dockerfile"
+    return own if own.is_file() else _SHARED
 
 
-def _dockerfile(worker: str) -> Path:
-    return WORKERS / worker / "Dockerfile"
+def _label(worker: str) -> re.Pattern[str]:
+    before = rf"FROM machine AS {worker}\nENV WORKER=" if dockerfile_of(worker) == _SHARED else "ARG WORKER="
+    return re.compile(rf"^(?P<before>{before})'(?P<text>.*)'$", re.MULTILINE)
 
 
 def _text(described: dict[str, Any]) -> str:

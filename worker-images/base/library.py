@@ -9,6 +9,8 @@ of its own. The lock accepts both files; this chooses where to look.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -17,6 +19,9 @@ from pathlib import Path
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 #: What torch needs for CUDA; the CPU build needs none of it.
 CUDA_LOCK = Path(__file__).with_name("cuda.lock")
+
+#: Where an agent looks for what its worker's environment was made from.
+RECORD = "mosaic-environment.json"
 
 _TORCH = re.compile(r"^torch==[^\s;+]+", re.MULTILINE)
 
@@ -42,6 +47,12 @@ def choose_torch(lock: Path, torch: str) -> None:
         lock.write_text(_TORCH.sub(r"\g<0>+cpu", lock.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+def write_record(environment: Path, lock: bytes) -> None:
+    """Write down in *environment* from which *lock* it was made."""
+    record = {"lock_digest": f"sha256:{hashlib.sha256(lock).hexdigest()}"}
+    (environment / RECORD).write_text(json.dumps(record), encoding="utf-8")
+
+
 def main() -> int:
     """Make the environment and fill it."""
     parser = argparse.ArgumentParser(description="Install the library of a worker image.")
@@ -52,8 +63,10 @@ def main() -> int:
     parser.add_argument("--wheels", type=Path, default=Path("/wheels"))
     asked = parser.parse_args()
     arguments = pip_arguments(asked.lock, torch=asked.torch, wheels=asked.wheels, torch_index=asked.torch_index)
+    lock = asked.lock.read_bytes()
     choose_torch(asked.lock, asked.torch)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(asked.environment)], check=True)
+    write_record(asked.environment, lock)
     pip = [sys.executable, "-m", "pip", "--python", str(asked.environment / "bin" / "python"), "install", "--quiet"]
     return subprocess.run([*pip, *arguments], check=False).returncode
 

@@ -16,21 +16,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import tomllib
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ROOT / "worker-images" / "base"
 SERVICES = ("registry", "scheduler", "telemetry")
-WORKERS = ("reference", "cleanrl", "xuance", "rllib")
+WORKERS = ("reference", "cleanrl", "xuance", "rllib", "sb3")
 
 #: The versions everything of ours was tested with.
 _CONSTRAINED = ("--constraint", str(ROOT / "requirements.lock"))
 _IMAGE_PYTHON = "3.11"
 _PIN = re.compile(r"^(?P<pin>[A-Za-z0-9._-]+==[^\s;\\]+)(?P<rest>[^\\]*)")
 _HASH = re.compile(r"--hash=(sha256:[0-9a-f]{64})")
-_SDK = re.compile(r"mosaic-sdk\[(?P<extras>[a-z,]+)\]")
 
 
 def main() -> None:
@@ -39,9 +41,9 @@ def main() -> None:
     parser.add_argument("--wheel", type=Path, action="append", default=[], help="a file that is accepted as well")
     wheels = parser.parse_args().wheel
     lock_tools()
-    _resolve(["--extra", "agent", str(ROOT / "sdk/pyproject.toml")], BASE / "requirements.lock")
+    lock_project("mosaic-agent", BASE / "requirements.lock")
     for service in SERVICES:
-        lock_service(ROOT / "services" / service)
+        lock_project(f"mosaic-{service}", ROOT / "services" / service / "requirements.lock")
     for worker in WORKERS:
         refresh_hashes(ROOT / "worker-images" / worker / "requirements.lock", wheels)
     refresh_hashes(BASE / "cuda.lock", ())
@@ -50,16 +52,32 @@ def main() -> None:
 def lock_tools() -> None:
     """Lock what builds wheels in the images, at the versions that are installed beside this script."""
     pins = [f"{name}=={_installed_version(name)}\n" for name in ("pip", "setuptools")]
-    _write(BASE / "tools.lock", _compile(["--no-deps", "--allow-unsafe"], pins))
+    (BASE / "tools.lock").write_text(_compile(["--no-deps", "--allow-unsafe"], pins), encoding="utf-8")
 
 
-def lock_service(project: Path) -> None:
-    """Lock what a service needs at run time, without the SDK and the service themselves."""
-    described = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    extras = [extra for line in described if (sdk := _SDK.match(line)) for extra in sdk["extras"].split(",")]
-    options = [argument for extra in extras for argument in ("--extra", extra)]
-    own = [f"{line}\n" for line in described if not line.startswith("mosaic-sdk")]
-    _resolve([*options, str(ROOT / "sdk/pyproject.toml")], project / "requirements.lock", own)
+def lock_project(name: str, lock: Path) -> None:
+    """Lock what the project *name* needs at run time, without what is ours."""
+    lock.write_text(_compile(_CONSTRAINED, [f"{line}\n" for line in sorted(needs_of(name))]), encoding="utf-8")
+
+
+def needs_of(name: str, extras: Iterable[str] = ()) -> set[str]:
+    """Return what the project *name* of this repository asks of the package index, and those of ours that it needs."""
+    described = projects()[name]
+    asked = [*described.get("dependencies", ())]
+    asked += [line for extra in extras for line in described["optional-dependencies"][extra]]
+    found: set[str] = set()
+    for line in asked:
+        wanted = Requirement(line)
+        found |= needs_of(wanted.name, wanted.extras) if wanted.name in projects() else {line}
+    return found
+
+
+@cache
+def projects() -> dict[str, dict[str, Any]]:
+    """Return how each project of this repository describes itself, by its name."""
+    files = [path for depth in ("*", "*/*") for path in ROOT.glob(f"{depth}/pyproject.toml")]
+    described = [tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in files]
+    return {one["name"]: one for one in described}
 
 
 def refresh_hashes(lock: Path, wheels: Sequence[Path]) -> None:
@@ -72,7 +90,7 @@ def refresh_hashes(lock: Path, wheels: Sequence[Path]) -> None:
         name_and_version = pin.split(";")[0].strip()
         own = [_digest(wheel) for wheel in wheels if _is_build_of(wheel, name_and_version)]
         found[pin] = sorted({*found[pin], *kept.get(pin, ()), *own})
-    _write(lock, "".join(_entry(pin, found[pin]) for pin in fresh))
+    lock.write_text("".join(_entry(pin, found[pin]) for pin in fresh), encoding="utf-8")
 
 
 def read_lock(text: str) -> tuple[list[str], dict[str, list[str]]]:
@@ -86,10 +104,6 @@ def read_lock(text: str) -> tuple[list[str], dict[str, list[str]]]:
         if pins:
             hashes[pins[-1]] += _HASH.findall(line)
     return pins, hashes
-
-
-def _resolve(sources: Sequence[str], lock: Path, more: Iterable[str] = ()) -> None:
-    _write(lock, _compile(["--no-emit-package", "mosaic-sdk", *_CONSTRAINED, *sources], more))
 
 
 def _oldest_python(project: Path) -> str:
@@ -108,10 +122,6 @@ def _compile(options: Sequence[str], requirements: Iterable[str], python: str = 
         fixed = ["--no-config", "--quiet", "--no-header", "--no-annotate", "--python-version", python]
         command = [str(uv), "pip", "compile", "--generate-hashes", *fixed, *platform, *options, wanted.name]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
-def _write(lock: Path, text: str) -> None:
-    lock.write_text(text, encoding="utf-8")
 
 
 def _entry(pin: str, hashes: Iterable[str]) -> str:

@@ -181,10 +181,19 @@ class RunUnfinished(MosaicError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``", did you mean 'x'?"`` for the nearest of *known*, or nothing."""
+    """Return ``", did you mean 'x'?"`` for the nearest of *known*, whatever its case, or nothing."""
+    by_folded = {one.casefold(): one for one in known}
     # Comparing takes the square of the length, and nobody misspells a page.
-    near = get_close_matches(name, list(known), n=1, cutoff=0.6) if len(name) <= 100 else []
-    return f", did you mean {near[0]!r}?" if near else ""
+    near = get_close_matches(name.casefold(), list(by_folded), n=1, cutoff=0.6) if len(name) <= 100 else []
+    return f", did you mean {by_folded[near[0]]!r}?" if near else ""
+
+
+def needs_extra(extra: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Return *error* with the sentence that says which extra of this distribution brings the missing module."""
+    if (error.name or "").partition(".")[0] == "mosaic":
+        return error
+    told = f"{error.name} is not installed; it comes with an extra of the SDK: pip install 'mosaic-sdk[{extra}]'"
+    return ModuleNotFoundError(told, name=error.name)
 
 
 def _listed(source: str, faults: tuple[str, ...]) -> str:

@@ -22,7 +22,7 @@ class RunState(str, Enum):
     QUEUED = "queued"  #: accepted; waits for capacity, or for its next attempt
     ADMITTED = "admitted"  #: capacity is reserved; the worker has not spoken yet
     RUNNING = "running"  #: the worker itself has reported a start
-    PAUSED = "paused"  #: stopped in place, keeps its lease
+    PAUSED = "paused"  #: a person stopped it; it keeps its lease for as long as its attempt lives
     STOPPING = "stopping"  #: asked to stop; it may still be writing a checkpoint
     SUCCEEDED = "succeeded"  #: the worker finished and said so
     FAILED = "failed"  #: no attempt is left, or none would help
@@ -38,6 +38,7 @@ class RunFact(str, Enum):
     RESUMED = "resumed"
     STOP_REQUESTED = "stop_requested"
     REQUEUED = "requeued"  #: the attempt ended, another one will follow
+    HELD = "held"  #: the attempt ended while a person wanted it paused; another one follows when it is resumed
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -46,7 +47,7 @@ class RunFact(str, Enum):
 class AttemptState(str, Enum):
     """Where one execution of a run stands."""
 
-    ADMITTED = "admitted"  #: the lease is recorded; the doorbell may not have rung
+    ADMITTED = "admitted"  #: the lease is recorded; the dispatch may not have arrived
     CLAIMED = "claimed"  #: one agent, and only one, may execute it
     RUNNING = "running"  #: the worker has reported a start
     PAUSED = "paused"  #: its processes are stopped, its lease is kept
@@ -103,6 +104,7 @@ def _run_table() -> dict[tuple[RunState, RunFact], RunState]:
         table[active, fact.STOP_REQUESTED] = state.STOPPING
     for active in (state.ADMITTED, state.RUNNING, state.PAUSED, state.STOPPING):
         table[active, fact.REQUEUED] = state.QUEUED
+        table[active, fact.HELD] = state.PAUSED
         table[active, fact.SUCCEEDED] = state.SUCCEEDED
         table[active, fact.FAILED] = state.FAILED
         table[active, fact.CANCELLED] = state.CANCELLED

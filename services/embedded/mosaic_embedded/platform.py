@@ -1,36 +1,41 @@
 """Registry, telemetry, scheduler and agents in one process, with all state in one directory.
 
-The same code as on a cluster: services speak gRPC on loopback, Celery rings over kombu's in-memory
+The same code as on a cluster: services speak gRPC on loopback, Celery dispatches over kombu's in-memory
 transport, SQLite keeps the state, and telemetry takes frames straight from the agents' spools.
 """
 
 from __future__ import annotations
 
-import fcntl
+import getpass
 import sys
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from mosaic.agent.agent import Agent, AgentOptions
-from mosaic.agent.celery_app import IN_PROCESS_URL, CeleryDoorbell, build_app
-from mosaic.agent.control import GrpcRegistry, GrpcScheduler
-from mosaic.agent.environments import installed_environments, probe_environment
-from mosaic.agent.inventory import Machine, look_around
+from mosaic.agent.control.celery_listener import IN_PROCESS_URL, CeleryDispatchListener, build_app
+from mosaic.agent.control.grpc_clients import GrpcRegistry, GrpcScheduler
+from mosaic.agent.control.profile import profile_of
+from mosaic.agent.inventory import look_around
 from mosaic.agent.ports import WorkerProfile
-from mosaic.agent.profile import profile_of
 from mosaic.client import Endpoints
-from mosaic.errors import MosaicError, Refused
+from mosaic.errors import MosaicError
 from mosaic.hosting.grpc_server import GrpcServer
-from mosaic.hosting.health import HealthServer, Probe
+from mosaic.hosting.health import HealthServer, Probe, check
 from mosaic.hosting.process import Service, process_metrics
+from mosaic.installer.environments import installed_environments, probe_environment
+from mosaic.model.fleet import Node
 from mosaic.worker.probe import ProbeReport, probe
+from mosaic_console.entrypoints.server import ConsoleServer
+from mosaic_console.settings import Settings as ConsoleSettings
+from mosaic_embedded.home import take
+from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
 from mosaic_scheduler.entrypoints.service import SchedulerService
@@ -48,13 +53,8 @@ _JOIN_TIMEOUT_S = 10.0
 _LOOK_FOR_WORKERS_S = 2.0
 
 
-class AlreadyRunning(Refused):
-    """Another platform uses the same state directory."""
-
-    code = "already_running"
-
-    def __init__(self, home: Path) -> None:
-        super().__init__(f"a platform already runs in {home}; stop it, or choose another MOSAIC_HOME")
+def _ignore(_news: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass
@@ -66,10 +66,16 @@ class Platform:
     #: Attempts at once for each worker; 0 = one per CPU.
     slots: int = 0
     health_address: str = _LOOPBACK
+    #: ``host:port`` of REST and pages; empty = there are none.
+    console_address: str = ""
+    #: Hears in a sentence what people who watch it should know.
+    tell: Callable[[str], None] = _ignore
     endpoints: Endpoints | None = None
+    console: ConsoleServer | None = None
     agents: dict[str, Agent] = field(default_factory=dict)
     #: Workers that could not be used, and why.
     broken: dict[str, str] = field(default_factory=dict)
+    _probes: dict[str, Probe] = field(default_factory=dict)
     _stopping: threading.Event = field(default_factory=threading.Event)
     #: Ends what was started, the last one first.
     _started: ExitStack = field(default_factory=ExitStack)
@@ -79,8 +85,8 @@ class Platform:
 
         Raises:
             AlreadyRunning: the state directory is in use.
-            BadInput: the health address is none.
-            Refused: the port of the health address is taken.
+            BadInput: the address of health or console is none.
+            Refused: the port of the health address is taken, or the console's address is not loopback.
         """
         try:
             return self._start(self._started)
@@ -94,11 +100,13 @@ class Platform:
 
     def _start(self, started: ExitStack) -> Endpoints:
         """Start part after part, and put into *started* how each is ended."""
-        started.callback(_lock(self.home).close)
+        started.callback(take(self.home).close)
+        # A platform that was killed left its addresses; until there are new ones nobody answers anywhere.
+        (self.home / "endpoints.json").unlink(missing_ok=True)
         self._is_up = False
         self._metrics: CollectorRegistry = process_metrics()
         self._machine = look_around(self.env)
-        self._probes: dict[str, Probe] = {"agents": self._agents_fault}
+        self._probes["agents"] = self._agents_fault
         registry = self._host("registry", self._registry(), started)
         self._telemetry = self._build_telemetry()
         telemetry = self._host("telemetry", self._telemetry, started)
@@ -109,6 +117,8 @@ class Platform:
         started.callback(self.health.stop)
         started.callback(self._stop_agents)
         self.add_new_agents()
+        # Last: its imports take half a second of the interpreter, which all before would wait for.
+        self._start_console(self.endpoints, started)
         started.callback((self.home / "endpoints.json").unlink, missing_ok=True)
         self.endpoints.write(self.home)
         self._is_up = True
@@ -123,6 +133,24 @@ class Platform:
         for worker in self._workers():
             if worker.name not in self.agents:
                 self.agents[worker.name] = self._start_agent(worker)
+
+    def _welcome_workers(self) -> None:
+        before, broken = set(self.agents), dict(self.broken)
+        self.add_new_agents()
+        for name in sorted(self.agents.keys() - before):
+            self.tell(f"worker {name} is here: `mosaic submit {name} --follow`")
+        for name, why in self.broken.items():
+            if broken.get(name) != why:
+                self.tell(f"{name} cannot be used: {why}")
+
+    def _start_console(self, endpoints: Endpoints, started: ExitStack) -> None:
+        if not self.console_address:
+            return
+        user = self.env.get("MOSAIC_USER") or getpass.getuser()
+        self.console = ConsoleServer(ConsoleSettings(self.home, user, self.console_address), endpoints)
+        started.callback(self.console.stop)
+        self._probes["console"] = self.console.fault
+        self.console.start()
 
     def _stop_agents(self) -> None:
         for agent in self.agents.values():
@@ -168,7 +196,7 @@ class Platform:
             settings,
             metrics=self._metrics,
             celery=build_app(IN_PROCESS_URL),
-            on_sealed=telemetry.seal,
+            on_run_finished=telemetry.run_finished,
         )
 
     def _start_agent(self, worker: WorkerProfile) -> Agent:
@@ -187,7 +215,7 @@ class Platform:
             registry=GrpcRegistry(self.endpoints.registry),
             scheduler=GrpcScheduler(self.endpoints.scheduler),
             sink=self._telemetry.ingest,
-            doorbell=CeleryDoorbell(IN_PROCESS_URL),
+            listener=CeleryDispatchListener(IN_PROCESS_URL),
         )
         agent.start()
         # Who starts the platform wants to submit next: the fleet should know the worker by then.
@@ -211,19 +239,21 @@ class Platform:
 
     def _watch_for_workers(self) -> None:
         seen = _installed(self.home)
+        trouble = Trouble(self.home, lambda: check(self._probes), lambda news: self.tell(news))
         while not self._stopping.wait(_LOOK_FOR_WORKERS_S):
             try:
+                trouble.look(time.monotonic())
                 installed = _installed(self.home)
                 if installed != seen:
                     seen = installed
-                    self.add_new_agents()
+                    self._welcome_workers()
             except MosaicError as error:
                 log.warning("a newly installed worker cannot be used yet", reason=str(error))
             except Exception:
-                log.exception("a newly installed worker cannot be used yet")
+                log.exception("the look around failed; there will be another")
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> Node:
         """What this machine offers."""
         return self._machine
 
@@ -236,14 +266,3 @@ def _end(service: Service, server: GrpcServer) -> None:
 
 def _installed(home: Path) -> list[tuple[str, str]]:
     return [(environment.name, environment.installed_at) for environment in installed_environments(home)]
-
-
-def _lock(home: Path) -> IO[str]:
-    home.mkdir(parents=True, exist_ok=True)
-    file = (home / "platform.lock").open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise AlreadyRunning(home) from None
-    return file

@@ -1,64 +1,99 @@
-"""``mosaic up``: the platform in the foreground until Ctrl-C."""
+"""``mosaic up``: the platform until Ctrl-C, SIGTERM or ``mosaic down``."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from rich.console import Console
 
-from mosaic.cli.render import out, shown
+from mosaic.cli.console import display, new_console
+from mosaic.home import home_directory
 from mosaic.hosting.logs import configure_logs
-from mosaic.hosting.settings import home_directory
 from mosaic.hosting.signals import StopSignal
 from mosaic_embedded.platform import Platform
 
+_PREFERRED = "reference"
 
-def command(
-    home: Annotated[Path | None, typer.Option(help="State directory; default MOSAIC_HOME, or ~/.mosaic.")] = None,
-    slots: Annotated[int, typer.Option(min=0, help="Runs at once for each worker; 0 = one per CPU.")] = 0,
-    health: Annotated[str, typer.Option(help="host:port of /healthz, /readyz and /metrics.")] = "127.0.0.1:0",
-    log_level: Annotated[str, typer.Option(help="How much is written to platform.log.")] = "info",
+
+def serve(
+    home: Path, *, slots: int, health: str, console: str, log_level: str, detach: Callable[[], None] | None = None
 ) -> None:
-    """Run the whole platform on this machine: services and an agent for each installed worker.
-
-    All state is in one directory. Ctrl-C ends it cleanly; the next `mosaic up` continues.
-    """
-    home = (home or home_directory(os.environ)).absolute()
-    home.mkdir(parents=True, exist_ok=True)
+    """Run the platform in *home* until a signal ends it; once it is up, *detach* takes it off the terminal."""
     env = {**os.environ, "MOSAIC_HOME": str(home)}
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
+    terminal = new_console()
     with (home / "platform.log").open("a", encoding="utf-8") as journal:
         configure_logs("mosaic", level=log_level, as_json=True, stream=journal)
-        platform = Platform(home, env, slots=slots, health_address=health)
-        out.print("[dim]starting …[/]")
+        platform = Platform(home, env, slots=slots, health_address=health, console_address=console)
+        terminal.print("[dim]starting …[/]")
         try:
             platform.start()
             stopping = StopSignal()
-            _greet(platform)
+            _greet(terminal, platform, in_background=detach is not None)
+            if detach is not None:
+                detach()
+                terminal = new_console()
+            platform.tell = partial(_tell, terminal)
             stopping.wait()
-            out.print("\n[dim]stopping; what runs now continues at the next `mosaic up` …[/]")
+            terminal.print("\n[dim]stopping; what runs now continues at the next `mosaic up` …[/]")
         finally:
             platform.stop()
-    out.print("stopped")
+    terminal.print("stopped")
 
 
-def _greet(platform: Platform) -> None:
+def _greet(console: Console, platform: Platform, *, in_background: bool) -> None:
+    # Whoever stops reading, as in `mosaic up -d | head -2`, still wants the platform.
+    with suppress(BrokenPipeError):
+        for line in _greeting(platform, in_background=in_background):
+            console.print(line, soft_wrap=True)
+
+
+def _tell(console: Console, news: str) -> None:
+    # In the background the news goes to a file: a full disk, which may be the news, takes none.
+    with suppress(OSError):
+        console.print(display(news, console), soft_wrap=True)
+
+
+def _greeting(platform: Platform, *, in_background: bool) -> Iterator[str]:
     machine, endpoints = platform.machine, platform.endpoints
     assert endpoints is not None
     has = f"{machine.cpus} CPUs, {machine.memory_mb / 1024:.1f} GiB, {len(machine.gpus)} GPUs"
-    out.print(f"[green]✓[/] MOSAIC Fleet is up: {has}")
-    out.print(f"  state      {shown(platform.home)}")
-    for name, address in asdict(endpoints).items():
-        out.print(f"  {name:10} {address}")
-    out.print(f"  health     http://{platform.health.address}/readyz")
-    out.print(f"  metrics    http://{platform.health.address}/metrics")
-    names = ", ".join(sorted(platform.agents)) or "none: `mosaic workers install reference` adds one"
-    out.print(f"  workers    {names}")
+    yield f"[green]✓[/] MOSAIC Fleet is up: {has}"
+    facts = {
+        "state": platform.home,
+        **asdict(endpoints),
+        **({"console": platform.console.url} if platform.console else {}),
+        "health": f"http://{platform.health.address}/readyz",
+        "metrics": f"http://{platform.health.address}/metrics",
+        "log": platform.home / "platform.log",
+        "process": os.getpid(),
+        "workers": ", ".join(sorted(platform.agents)) or "none yet",
+    }
+    for title, value in facts.items():
+        yield f"  {title:10} {display(value)}"
     for name, why in sorted(platform.broken.items()):
-        out.print(f"  [yellow]![/] {shown(name)} cannot be used: {shown(why)}")
-    out.print("Try [bold]mosaic submit reference --follow[/] in another terminal. Ctrl-C ends.")
+        yield f"  [yellow]![/] {display(name)} cannot be used: {display(why)}"
+    yield from _advice(platform, in_background=in_background)
+    if platform.console is not None:
+        yield f"In the browser, once: [bold]{platform.console.new_link()}[/] (`mosaic console` makes another link)"
+
+
+def _advice(platform: Platform, *, in_background: bool) -> Iterator[str]:
+    """Say what to type next, so that it works as it stands."""
+    is_default = platform.home == home_directory(os.environ).absolute()
+    if not is_default:
+        yield f"First [bold]export MOSAIC_HOME={display(platform.home)}[/]: it is not where the other verbs look."
+    where = "" if in_background else " in another terminal"
+    if platform.agents:
+        worker = _PREFERRED if _PREFERRED in platform.agents else min(platform.agents)
+        yield f"Try [bold]mosaic submit {display(worker)} --follow[/]{where}."
+    else:
+        yield f"Next [bold]mosaic workers install {_PREFERRED}[/]{where}: it can be used as soon as it is there."
+    yield "[bold]mosaic down[/] ends it." if in_background else "Ctrl-C ends it."

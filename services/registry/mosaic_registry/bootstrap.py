@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 from sqlalchemy import Engine
 
-from mosaic.hosting.changes import Bell, Notifications
+from mosaic.hosting.changes import ChangeSignal, Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic_registry.adapters.sql_catalog import CHANNEL, SqlCatalog
 from mosaic_registry.ports import Catalog, Clock
@@ -21,7 +21,7 @@ class Parts:
     engine: Engine
     catalog: Catalog
     #: Rings when the fleet may have changed.
-    bell: Bell
+    changes: ChangeSignal
     #: None where only this process changes the catalog.
     notifications: Notifications | None
     clock: Clock
@@ -39,13 +39,13 @@ def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
     """Connect everything and bring the schema up to date."""
     engine = open_engine(settings.database_url)
     migrate(engine, "mosaic_registry.adapters.migrations")
-    bell = Bell()
+    changes = ChangeSignal()
     shared = engine.dialect.name == "postgresql"
     return Parts(
         engine=engine,
         catalog=SqlCatalog(engine),
-        bell=bell,
-        notifications=Notifications(settings.database_url, CHANNEL, bell.ring) if shared else None,
+        changes=changes,
+        notifications=Notifications(settings.database_url, CHANNEL, changes.notify) if shared else None,
         clock=clock,
         heartbeat_interval=timedelta(seconds=settings.heartbeat_interval_s),
         heartbeat_timeout=timedelta(seconds=settings.heartbeat_timeout_s),

@@ -8,19 +8,18 @@ from datetime import datetime, timedelta
 
 from mosaic.errors import BadInput, NotFound, SessionRejected, WorkerNotFound, did_you_mean
 from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.model.fleet import Announcement, Gpu, Node, Worker
 from mosaic_registry.domain import session
-from mosaic_registry.domain.announcement import Announcement, check
-from mosaic_registry.domain.catalog import Worker, adopt
+from mosaic_registry.domain.announcement import check
+from mosaic_registry.domain.catalog import adopt
 from mosaic_registry.domain.fleet import (
-    Agent,
-    Gpu,
-    Node,
+    RegisteredAgent,
     claimed_elsewhere,
     conflicts_with_siblings,
     shared,
     with_health,
 )
-from mosaic_registry.domain.protocol import negotiate
+from mosaic_registry.domain.protocol import SPOKEN, negotiate
 from mosaic_registry.ports import Catalog, Draft
 
 
@@ -56,7 +55,7 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime) -> 
         others = [one for one in draft.agents() if one.alive and one.agent_id != announcement.agent_id]
         node = _join_node(announcement, draft, others)
         before = draft.agent(announcement.agent_id)
-        agent = Agent(
+        agent = RegisteredAgent(
             agent_id=announcement.agent_id,
             node_id=node.node_id,
             worker=announcement.worker.name,
@@ -180,14 +179,17 @@ def forget_dead(*, catalog: Catalog, now: datetime, after: timedelta) -> list[Ag
     return [agent.agent_id for agent in gone]
 
 
-def _authenticated(agent_id: AgentId, token: str, catalog: Catalog) -> Agent:
+def _authenticated(agent_id: AgentId, token: str, catalog: Catalog) -> RegisteredAgent:
     agent = catalog.agent(agent_id)
     if agent is None or not session.matches(token, agent.session_digest):
+        raise SessionRejected(agent_id)
+    if agent.protocol_version not in SPOKEN:
+        # It joined before this registry was upgraded: when it registers again, it is told what to do.
         raise SessionRejected(agent_id)
     return agent
 
 
-def _revive(agent: Agent, gpus: Iterable[Gpu], *, catalog: Catalog, now: datetime) -> None:
+def _revive(agent: RegisteredAgent, gpus: Iterable[Gpu], *, catalog: Catalog, now: datetime) -> None:
     with catalog.change() as draft:
         current = draft.agent(agent.agent_id)
         if current is None or current.session_digest != agent.session_digest:
@@ -198,7 +200,7 @@ def _revive(agent: Agent, gpus: Iterable[Gpu], *, catalog: Catalog, now: datetim
             draft.put_node(with_health(node, gpus))
 
 
-def _join_node(announcement: Announcement, draft: Draft, others: Sequence[Agent]) -> Node:
+def _join_node(announcement: Announcement, draft: Draft, others: Sequence[RegisteredAgent]) -> Node:
     node = announcement.node
     known = draft.node(node.node_id)
     inhabited = {agent.node_id for agent in others}
@@ -213,14 +215,14 @@ def _join_node(announcement: Announcement, draft: Draft, others: Sequence[Agent]
     return shared(node, known) if has_siblings else replace(node, draining=known.draining)
 
 
-def _adopted(presented: Worker, draft: Draft, others: Sequence[Agent], now: datetime) -> Worker:
+def _adopted(presented: Worker, draft: Draft, others: Sequence[RegisteredAgent], now: datetime) -> Worker:
     versions = {agent.worker_version for agent in others if agent.worker == presented.name}
     stamped = replace(presented, updated_at=now)
     return adopt(draft.worker(presented.name), stamped, other_versions=versions)
 
 
 def _drop_empty_node(node_id: NodeId, draft: Draft) -> None:
-    """Forget a node without agents, unless it drains: the operator's wish outlives a restart."""
+    """Forget a node without agents, unless it drains: what the operator asked for outlives a restart."""
     node = draft.node(node_id)
     if node and not node.draining and all(agent.node_id != node_id for agent in draft.agents()):
         draft.remove_node(node_id)

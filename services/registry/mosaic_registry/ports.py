@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from mosaic.ids import AgentId, NodeId, WorkerName
-from mosaic_registry.domain.catalog import Worker
-from mosaic_registry.domain.fleet import Agent, Node
+from mosaic.model.fleet import Fleet, Node, Worker
+from mosaic_registry.domain.fleet import RegisteredAgent
 
 Clock = Callable[[], datetime]
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """Everything the registry knows, as of one revision."""
-
-    nodes: tuple[Node, ...] = ()
-    agents: tuple[Agent, ...] = ()
-    workers: tuple[Worker, ...] = ()
-    revision: int = 0
 
 
 class Draft(Protocol):
@@ -34,7 +23,7 @@ class Draft(Protocol):
     def node(self, node_id: NodeId) -> Node | None:
         """Return that node."""
 
-    def agent(self, agent_id: AgentId) -> Agent | None:
+    def agent(self, agent_id: AgentId) -> RegisteredAgent | None:
         """Return that agent."""
 
     def workers(self) -> Sequence[Worker]:
@@ -43,7 +32,7 @@ class Draft(Protocol):
     def nodes(self) -> Sequence[Node]:
         """Return every node, by id."""
 
-    def agents(self) -> Sequence[Agent]:
+    def agents(self) -> Sequence[RegisteredAgent]:
         """Return every agent, by id."""
 
     def put_worker(self, worker: Worker) -> None:
@@ -52,7 +41,7 @@ class Draft(Protocol):
     def put_node(self, node: Node) -> None:
         """Add or replace."""
 
-    def put_agent(self, agent: Agent) -> None:
+    def put_agent(self, agent: RegisteredAgent) -> None:
         """Add or replace."""
 
     def remove_agent(self, agent_id: AgentId) -> None:
@@ -74,7 +63,7 @@ class Catalog(Protocol):
     def revision(self) -> int:
         """Return the revision alone; cheap."""
 
-    def agent(self, agent_id: AgentId) -> Agent | None:
+    def agent(self, agent_id: AgentId) -> RegisteredAgent | None:
         """Return that agent."""
 
     def worker(self, name: WorkerName) -> Worker | None:

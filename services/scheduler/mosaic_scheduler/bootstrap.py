@@ -9,21 +9,22 @@ from datetime import datetime, timedelta, timezone
 from celery import Celery
 from sqlalchemy import Engine
 
-from mosaic.events.sealed import RunSealed
 from mosaic.hosting.changes import Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.messaging.publisher import Publisher
 from mosaic.messaging.topology import event_topology
+from mosaic.model.attempt import RunFinished
 from mosaic_scheduler.adapters.celery_dispatcher import CeleryDispatcher, producer_app
 from mosaic_scheduler.adapters.leadership import AdvisoryLock, SoleLeader
 from mosaic_scheduler.adapters.registry_fleet import RegistryFleet
-from mosaic_scheduler.adapters.seal_feeds import BrokerSeals, DirectSeals
+from mosaic_scheduler.adapters.run_finished_publishers import BrokerRunFinished, DirectRunFinished
 from mosaic_scheduler.adapters.secret_files import SecretFiles
 from mosaic_scheduler.adapters.sql_runs import CHANNEL, SqlRuns
 from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.snapshot import PolicySettings
-from mosaic_scheduler.handlers.rounds import Rounds, RoundSettings
-from mosaic_scheduler.ports import Clock, SealFeed, Secrets
+from mosaic_scheduler.handlers.round_settings import RoundSettings
+from mosaic_scheduler.handlers.rounds import Rounds
+from mosaic_scheduler.ports import Clock, RunFinishedPublisher, Secrets
 from mosaic_scheduler.settings import Settings
 
 
@@ -56,19 +57,19 @@ def build(
     on_change: Callable[[], None],
     clock: Clock = utc_now,
     celery: Celery | None = None,
-    on_sealed: Callable[[RunSealed], None] | None = None,
+    on_run_finished: Callable[[RunFinished], None] | None = None,
 ) -> Parts:
     """Connect everything and bring the schema up to date.
 
     *on_change* is called when the fleet, or another scheduler on the same database, changed something.
-    *celery* and *on_sealed* are given where agents and telemetry live in the same process.
+    *celery* and *on_run_finished* are given where agents and telemetry live in the same process.
     """
     engine = open_engine(settings.database_url)
     migrate(engine, "mosaic_scheduler.adapters.migrations")
     shared = engine.dialect.name == "postgresql"
     store = SqlRuns(engine)
     fleet = RegistryFleet(settings.registry_address, on_change=on_change)
-    publisher, seals = _seals(settings, on_sealed)
+    publisher, run_finished = _run_finished(settings, on_run_finished)
     round_settings = RoundSettings(
         lease=timedelta(seconds=settings.lease_s),
         grace=timedelta(seconds=settings.grace_s),
@@ -80,7 +81,7 @@ def build(
         store=store,
         fleet=fleet,
         dispatcher=CeleryDispatcher(celery or producer_app(settings.broker_url)),
-        seals=seals,
+        publisher=run_finished,
         clock=clock,
         settings=round_settings,
     )
@@ -98,9 +99,11 @@ def build(
     )
 
 
-def _seals(settings: Settings, on_sealed: Callable[[RunSealed], None] | None) -> tuple[Publisher | None, SealFeed]:
-    if on_sealed is not None:
-        return None, DirectSeals(on_sealed)
+def _run_finished(
+    settings: Settings, on_run_finished: Callable[[RunFinished], None] | None
+) -> tuple[Publisher | None, RunFinishedPublisher]:
+    if on_run_finished is not None:
+        return None, DirectRunFinished(on_run_finished)
     url = settings.events_broker_url or settings.broker_url
     publisher = Publisher(url, event_topology(settings.event_shards), name="mosaic-scheduler")
-    return publisher, BrokerSeals(publisher, shards=settings.event_shards)
+    return publisher, BrokerRunFinished(publisher, shards=settings.event_shards)

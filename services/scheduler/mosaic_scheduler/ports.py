@@ -6,89 +6,94 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Any, Protocol
 
-from mosaic.events.sealed import RunSealed
 from mosaic.ids import AgentId, RunId, TeamName, UserName, WorkerName
-from mosaic.lifecycle import RunState
-from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry
+from mosaic.model.attempt import Attempt, RunFinished
+from mosaic.model.run import Change, Run, RunFilter
+from mosaic.model.team import Team
 from mosaic_scheduler.domain.run import ResumeGrade
-from mosaic_scheduler.domain.snapshot import Agent, Node, Team, Usage
+from mosaic_scheduler.domain.snapshot import Agent, Node, Usage
 
 Clock = Callable[[], datetime]
 
 
-@dataclass(frozen=True, slots=True)
-class RunFilter:
-    """Which runs a list is about; empty fields ask for all."""
+class OutboxKind(str, Enum):
+    """To whom a message goes."""
 
-    states: frozenset[RunState] = frozenset()
-    team: str = ""
-    user: str = ""
-    worker: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    DISPATCH = "dispatch"  #: an agent, which looks at an attempt of its own
+    RUN_FINISHED = "run_finished"  #: telemetry, which writes the manifest
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxMessage:
     """Something that must leave the service after the transaction that decided it."""
 
-    kind: str  #: ``ring`` or ``seal``
+    kind: OutboxKind
     run_id: RunId
     attempt: int
-    payload: Mapping[str, Any]
+    payload: Mapping[str, Any] = field(default_factory=dict)
     message_id: int = 0
+
+
+def dispatch_of(attempt: Attempt) -> OutboxMessage:
+    """Return the message that makes its agent look at *attempt*."""
+    return OutboxMessage(OutboxKind.DISPATCH, attempt.run_id, attempt.attempt, {"agent_id": attempt.agent_id})
 
 
 class RunTransaction(Protocol):
     """Reads and writes that happen together or not at all."""
 
-    def run(self, run_id: RunId) -> RunEntry | None:
+    def run(self, run_id: RunId) -> Run | None:
         """Return the run, or None."""
 
-    def runs_like(self, part: str) -> list[RunEntry]:
+    def runs_like(self, part: str) -> list[Run]:
         """Return at most two runs whose id starts or ends with *part*."""
 
-    def attempt(self, run_id: RunId, attempt: int) -> AttemptEntry | None:
+    def attempt(self, run_id: RunId, attempt: int) -> Attempt | None:
         """Return that attempt, or None."""
 
-    def attempts(self, run_id: RunId) -> list[AttemptEntry]:
+    def attempts(self, run_id: RunId) -> list[Attempt]:
         """Return every attempt of the run, first one first."""
 
-    def history(self, run_id: RunId) -> list[HistoryEntry]:
+    def history(self, run_id: RunId) -> list[Change]:
         """Return every change of the run, oldest first."""
 
-    def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[RunEntry]:
+    def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[Run]:
         """Return runs, newest first, whose id is lower than *before* (empty = no bound)."""
 
     def revision(self) -> int:
         """Return the newest revision given; what is read after it in this transaction is at least as new."""
 
-    def changed_since(self, revision: int) -> list[tuple[RunEntry, AttemptEntry | None]]:
+    def changed_since(self, revision: int) -> list[tuple[Run, Attempt | None]]:
         """Return runs changed after *revision* with the attempt that counts, oldest change first."""
 
-    def active(self) -> list[tuple[RunEntry, AttemptEntry | None]]:
+    def active(self) -> list[tuple[Run, Attempt | None]]:
         """Return every run that has not ended, with the attempt that counts."""
 
-    def overdue(self, now: datetime) -> list[AttemptEntry]:
+    def overdue(self, now: datetime) -> list[Attempt]:
         """Return attempts that have not ended and whose lease is over."""
 
-    def unclaimed(self, admitted_before: datetime) -> list[AttemptEntry]:
+    def unclaimed(self, admitted_before: datetime) -> list[Attempt]:
         """Return attempts that no agent has claimed since before that time."""
 
-    def held_by(self, agent_id: AgentId) -> list[AttemptEntry]:
+    def held_by(self, agent_id: AgentId) -> list[Attempt]:
         """Return the attempts of an agent that have not ended."""
 
     def count_queued(self, team: TeamName) -> Mapping[UserName, int]:
         """Return how many runs of each user of *team* wait."""
 
-    def save_run(self, entry: RunEntry) -> RunEntry:
+    def save_run(self, entry: Run) -> Run:
         """Write the run with a new revision, and return it so."""
 
-    def save_attempt(self, entry: AttemptEntry) -> None:
+    def save_reasons(self, reasons: Mapping[RunId, tuple[str, str]]) -> None:
+        """Write code and sentence of why runs wait; what is no news, and runs that wait no longer, stay as they are."""
+
+    def save_attempt(self, entry: Attempt) -> None:
         """Write the attempt; its run must be saved in the same transaction."""
 
-    def add_history(self, entries: Iterable[HistoryEntry]) -> None:
+    def add_history(self, entries: Iterable[Change]) -> None:
         """Append to the history."""
 
     def send_later(self, message: OutboxMessage) -> OutboxMessage:
@@ -148,20 +153,20 @@ class RunStore(Protocol):
 class Dispatcher(Protocol):
     """Rings agents. Every call may come twice: the claim decides."""
 
-    def ring(self, queue: str, run_id: RunId, attempt: int) -> None:
+    def dispatch(self, queue: str, run_id: RunId, attempt: int) -> None:
         """Ask the agent behind *queue* to look at the attempt.
 
         Raises:
-            BrokerUnavailable: not confirmed; the next round rings again.
+            BrokerUnavailable: not confirmed; the next round dispatches again.
 
         """
 
 
-class SealFeed(Protocol):
+class RunFinishedPublisher(Protocol):
     """Tells telemetry that a run has ended and how."""
 
-    def seal(self, ended: RunSealed) -> None:
-        """Hand over the facts of an ended run; telling twice is harmless.
+    def publish(self, finished: RunFinished) -> None:
+        """Hand over an ended run; telling twice is harmless.
 
         Raises:
             Unavailable: not confirmed; it will be tried again.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mosaic.hosting.settings import read_settings
+from mosaic.hosting.settings import EventSettings, read_settings
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The scheduler's settings, from variables ``MOSAIC_SCHEDULER_*``."""
+class Settings(EventSettings):
+    """The scheduler's settings, from variables ``MOSAIC_SCHEDULER_*`` and those that it shares with others."""
 
     database_url: str  #: ``sqlite:///file`` or ``postgresql://...``
     broker_url: str  #: ``amqp://...``, or ``memory://`` inside one process
@@ -19,10 +19,6 @@ class Settings:
     health_address: str = "0.0.0.0:8082"
     #: Where secrets are mounted, one file each; empty = there are none.
     secrets_dir: str = ""
-    #: Broker of the telemetry, if it has one of its own.
-    events_broker_url: str = ""
-    #: Queues over which events are spread; agents and telemetry must say the same.
-    event_shards: int = 4
     lease_s: float = 30.0
     #: Time between SIGTERM and SIGKILL.
     grace_s: float = 20.0

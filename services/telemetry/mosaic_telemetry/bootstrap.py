@@ -26,7 +26,7 @@ class Parts:
     manifests: ManifestStore
     feed: LiveFeed
     clock: Clock
-    seal_patience: timedelta
+    finish_patience: timedelta
     topology: Topology
 
 
@@ -45,6 +45,6 @@ def connect(settings: Settings, *, live_feed: LiveFeed | None = None, clock: Clo
         manifests=FileManifests(Path(settings.manifest_root)),
         feed=live_feed or (RedisFeed(settings.redis_url) if settings.redis_url else InProcessFeed()),
         clock=clock,
-        seal_patience=timedelta(seconds=settings.seal_patience_s),
+        finish_patience=timedelta(seconds=settings.finish_patience_s),
         topology=event_topology(settings.event_shards),
     )

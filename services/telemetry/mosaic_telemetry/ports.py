@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from mosaic.events.sealed import RunSealed
+from mosaic.events.episodes import EPISODE_KINDS
+from mosaic.model.attempt import RunFinished
+from mosaic_telemetry.domain.counting import EVERYTHING, Counted
 from mosaic_telemetry.domain.downsample import Bucket
-from mosaic_telemetry.domain.facts import Episode, EpisodeSummary, Fact
+from mosaic_telemetry.domain.facts import Episode, Fact
 from mosaic_telemetry.domain.series import Rollup, Series, SeriesKey
+from mosaic_telemetry.domain.tally import Tally
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
 
 
@@ -28,6 +31,9 @@ class Position(NamedTuple):
 
     attempt: int
     seq: int
+
+
+BEFORE_ALL = Position(0, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +78,23 @@ class StepRange:
 
 
 @dataclass(frozen=True, slots=True)
-class SealRecord:
-    """The seal of a run and what became of its manifest."""
+class EpisodeFilter:
+    """Which episodes of a run are wanted."""
 
-    seal: RunSealed
+    kinds: frozenset[str] = frozenset(EPISODE_KINDS)
+    #: How much of each attempt is wanted.
+    counted: Counted = EVERYTHING
+    #: 0 = of every attempt.
+    attempt: int = 0
+    #: None = of any agent, or of none.
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """How a run ended, and what became of its manifest."""
+
+    finished: RunFinished
     #: Until then late events are waited for.
     due_at: datetime
     #: Counts every reason to write the manifest again.
@@ -127,7 +146,7 @@ class EventStore(Protocol):
     def writing(self, streams: Collection[StreamId]) -> AbstractContextManager[EventWriter]:
         """Open a transaction over *streams*; it is durable when the block ends.
 
-        The manifests of sealed runs among them become stale with it.
+        The manifests of ended runs among them become stale with it.
 
         Raises:
             DatabaseUnavailable: nothing was kept.
@@ -156,28 +175,33 @@ class EventStore(Protocol):
     def buckets(self, series: Series, level: int, wanted: StepRange) -> list[Bucket]:
         """Return the buckets of *level* that touch *wanted*, in order."""
 
-    def episodes(self, run_id: str, after: Position, *, attempt: int = 0, last: int = 0) -> list[Episode]:
+    def episodes(
+        self, run_id: str, wanted: EpisodeFilter, *, after: Position = BEFORE_ALL, last: int = 0
+    ) -> list[Episode]:
         """Return the episodes behind *after*, in order; only the newest *last* if that is not 0."""
 
-    def episode_count(self, run_id: str, *, attempt: int = 0) -> int:
-        """Return how many episodes there are."""
+    def newest_returns(self, run_id: str, wanted: EpisodeFilter, last: int) -> list[float]:
+        """Return the returns of the newest *last* episodes, in order."""
 
-    def episode_summary(self, run_id: str) -> EpisodeSummary:
-        """Return the returns of a run in short; where a later attempt repeated steps, the later one counts."""
+    def tally(self, run_id: str, wanted: EpisodeFilter) -> Tally:
+        """Return episodes in short, by reading them all."""
 
-    def facts(self, run_id: str) -> list[Fact]:
-        """Return the facts of a run, in order."""
+    def agents(self, run_id: str, wanted: EpisodeFilter) -> list[str]:
+        """Return the agents whose episodes they are, by name."""
 
-    def put_seal(self, seal: RunSealed, due_at: datetime) -> None:
-        """Keep the seal of a run; a second one replaces the first unless it knows fewer attempts."""
+    def facts(self, run_id: str, *, kinds: Collection[str] = ()) -> list[Fact]:
+        """Return the facts of a run, in order; only those of *kinds* if there are any."""
 
-    def seal_of(self, run_id: str) -> SealRecord | None:
-        """Return the seal of a run, None while it is open."""
+    def put_finished(self, finished: RunFinished, due_at: datetime) -> None:
+        """Keep how a run ended; a second word replaces the first unless it knows fewer attempts."""
 
-    def stale_seals(self) -> list[SealRecord]:
-        """Return the seals whose manifest is missing or older than their events."""
+    def finished_run(self, run_id: str) -> FinishedRun | None:
+        """Return how a run ended, None before it has."""
 
-    def manifest_written(self, record: SealRecord, manifest_json: str, digest: str, path: str) -> None:
+    def stale_manifests(self) -> list[FinishedRun]:
+        """Return the ended runs whose manifest is missing or older than their events."""
+
+    def manifest_written(self, record: FinishedRun, manifest_json: str, digest: str, path: str) -> None:
         """Note that the manifest of ``record.revision`` is written."""
 
     def fault(self) -> str | None:

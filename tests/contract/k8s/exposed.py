@@ -21,7 +21,7 @@ def exposed_names(folder: Path) -> set[str]:
     services = process_metrics()
     RegistryService(RegistrySettings(f"sqlite:///{folder}/registry.db"), metrics=services)
     scheduler = SchedulerSettings(f"sqlite:///{folder}/scheduler.db", "memory://", "127.0.0.1:1")
-    SchedulerService(scheduler, metrics=services, on_sealed=lambda _: None)
+    SchedulerService(scheduler, metrics=services, on_run_finished=lambda _: None)
     TelemetryMetrics(services)
     (of_agent,) = [_names(agent_metrics(bench.agent)) for bench in running(Bench(folder))]
     return _names(services) | of_agent

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-LIBRARIES = ("reference", "cleanrl", "xuance", "rllib")
+LIBRARIES = ("reference", "cleanrl", "xuance", "rllib", "sb3")
 SERVICES = ("registry", "scheduler", "telemetry")
 
 Document = Mapping[str, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,11 +16,10 @@ from mosaic.testing.containers.images import BROKERS, image_of
 from mosaic_scheduler.settings import Settings as SchedulerSettings
 from tests.contract.k8s.manifests import LIBRARIES, ROOT, SERVICES, Document, Manifests, Pod
 from tests.contract.k8s.schemas import CUSTOM
+from tests.images import image_tool
 
 #: The oldest release we promise to run on: it sleeps before a stop without a shell.
 KUBERNETES = "1.30"
-
-_WORKER_LABEL = re.compile(r"^ARG WORKER='(?P<json>.*)'$", re.MULTILINE)
 
 
 def validate(documents: Iterable[Document]) -> None:
@@ -285,8 +283,7 @@ def test_what_an_agent_announces_is_its_own(base: Manifests, gpu: Manifests) -> 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_pod_has_what_its_library_says_it_needs(base: Manifests, library: str) -> None:
-    dockerfile = (ROOT / "worker-images" / library / "Dockerfile").read_text()
-    needs = json.loads(_WORKER_LABEL.search(dockerfile)["json"])["capabilities"]  # type: ignore[index]
+    needs = json.loads(image_tool("labels").current_label(library))["capabilities"]
     limits = next(pod for pod in base.pods() if pod.name == f"agent-{library}").container["resources"]["limits"]
 
     assert needs["cpu_cores"] <= int(limits["cpu"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from mosaic.cli.__main__ import app
+from mosaic.cli.app import app
 from tests.contract.k8s.manifests import ROOT, Manifests
 
 PAGES = [ROOT / "docs" / "how-to" / name for name in ("kubernetes.md", "runbook.md")]

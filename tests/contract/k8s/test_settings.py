@@ -44,9 +44,9 @@ def test_what_is_laid_over_compose_sets_only_what_is_read() -> None:
     ("variable", "value", "fault"),
     [
         (
-            "MOSAIC_SCHEDULER_BROKER_ULR",
+            "MOSAIC_BROKER_ULR",
             "amqp://x",
-            "MOSAIC_SCHEDULER_BROKER_ULR is read by no scheduler, did you mean",
+            "MOSAIC_BROKER_ULR is read by no scheduler, did you mean",
         ),
         ("MOSAIC_SHEDULER_GRACE_S", "20", "MOSAIC_SHEDULER_GRACE_S is read by no scheduler"),
         ("MOSAIC_SCHEDULER_GRACE_S", "long", "MOSAIC_SCHEDULER_GRACE_S='long' is not a number"),
@@ -61,9 +61,9 @@ def test_a_variable_that_is_wrong_is_found(base: Manifests, variable: str, value
 
 def test_a_setting_that_is_missing_is_found(base: Manifests) -> None:
     environment = base.environment(pod_of(base, "scheduler"))
-    del environment["MOSAIC_SCHEDULER_BROKER_URL_FILE"]
+    del environment["MOSAIC_BROKER_URL_FILE"]
 
-    assert ["MOSAIC_SCHEDULER_BROKER_URL is not set"] == faults("scheduler", environment)
+    assert ["MOSAIC_BROKER_URL is not set"] == faults("scheduler", environment)
 
 
 def test_the_same_parts_run_in_both(dev: Manifests) -> None:
@@ -116,7 +116,6 @@ def test_both_run_as_the_same_user(dev: Manifests, service: str) -> None:
 
 def test_queues_are_spread_alike(manifests: Manifests) -> None:
     """A run's queue is chosen by the number of shards: all who use it must say the same."""
-    names = ("MOSAIC_SCHEDULER_EVENT_SHARDS", "MOSAIC_TELEMETRY_EVENT_SHARDS", "MOSAIC_AGENT_SHARDS")
     environments = [manifests.environment(pod) for pod in manifests.pods() if pod.is_ours]
 
-    assert 1 == len({environment[name] for environment in environments for name in names if name in environment})
+    assert 1 == len({found["MOSAIC_EVENT_SHARDS"] for found in environments if "MOSAIC_EVENT_SHARDS" in found})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from mosaic.installer.provenance import digest_of_lock, read_record
 from tests.images import image_tool
 
 library = image_tool("library")
@@ -31,6 +32,16 @@ def test_torch_for_gpus_brings_the_libraries_of_cuda(tmp_path):
 
     assert ["--requirement", str(library.CUDA_LOCK)] == arguments[-2:]
     assert "--find-links" not in arguments
+
+
+def test_an_image_keeps_the_digest_of_its_lock_where_its_agent_looks_for_it(tmp_path):
+    """The same digest as an environment made by ``mosaic workers install`` from that lock."""
+    lock = _lock(tmp_path, "torch==2.13.0")
+    (tmp_path / "bin").mkdir()
+
+    library.write_record(tmp_path, lock.read_bytes())
+
+    assert {"lock_digest": digest_of_lock(lock)} == read_record(str(tmp_path / "bin" / "python"))
 
 
 def test_a_lock_is_made_to_name_the_build_for_cpus(tmp_path):

@@ -101,9 +101,27 @@ def test_a_restored_learner_goes_on_with_the_same_random_numbers() -> None:
 
 
 def test_every_episode_has_a_seed_of_its_own() -> None:
-    seeds = {episode_seed(run, episode) for run in (1, 2) for episode in range(-50, 50)}
+    seeds = {episode_seed(run, episode) for run in (1, 2) for episode in range(100)}
 
     assert 200 == len(seeds)
+
+
+def test_playing_with_random_actions_follows_from_the_seed_and_leaves_the_learner_alone() -> None:
+    task = TASKS["Taxi-v4"]
+    env = make_env(task.env_id, is_slippery=False)
+    encoder = encoder_for(env, task)
+    learner = Learner(
+        actions=6, features=encoder.size, active=1, algo="sarsa", learning_rate=0.5, gamma=1.0, trace_decay=0.0, seed=1
+    )
+    before = learner.state()
+
+    first, again = (play_episode(env, encoder, learner, seed=3, epsilon=0.5) for _ in range(2))
+    greedy = play_episode(env, encoder, learner, seed=3)
+
+    assert first == again
+    assert first.episode_return != greedy.episode_return
+    assert before["generator"] == learner.state()["generator"]
+    env.close()
 
 
 def test_frozen_lake_is_learned_in_a_moment() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from mosaic_reference.checkpoint import load
 from mosaic_reference.config import ReferenceConfig
@@ -15,6 +16,7 @@ from mosaic_reference.runtime import ReferenceRuntime
 from mosaic.errors import BadInput
 from mosaic.testing.recording import RecordingEmitter
 from mosaic.worker import WorkerAnalyticsManifest
+from mosaic.worker.library.evaluation import evaluation_seeds
 
 Make = Callable[..., ReferenceRuntime]
 
@@ -42,14 +44,25 @@ def values(runtime: ReferenceRuntime) -> list[dict[str, Any]]:
     return told(runtime, "episode", "metric", "step")
 
 
+def of_training(runtime: ReferenceRuntime) -> list[dict[str, Any]]:
+    return [one for one in values(runtime) if "evaluation" not in one and one.get("name") != "eval/mean_return"]
+
+
+def after_save(runtime: ReferenceRuntime) -> list[dict[str, Any]]:
+    """What a run said after it had saved its first checkpoint."""
+    lines = told(runtime, "episode", "metric", "step", "checkpoint_saved")
+    first = next(number for number, line in enumerate(lines) if line["event"] == "checkpoint_saved")
+    return [line for line in lines[first:] if line["event"] != "checkpoint_saved"]
+
+
 def test_a_run_tells_episodes_metrics_checkpoints_and_artifacts(make: Make) -> None:
     runtime = make()
 
     summary = runtime.run()
 
     assert "completed" == summary["status"]
-    assert summary["episodes"] == sum(line.get("agent_id") is None for line in told(runtime, "episode"))
-    assert {"train/mean_return", "train/epsilon", "train/weight_norm", "eval/mean_return"} == {
+    assert summary["episodes"] == sum("evaluation" not in line for line in told(runtime, "episode"))
+    assert {"episode_return_mean", "epsilon", "reference/weight_norm", "eval/mean_return"} == {
         line["name"] for line in told(runtime, "metric")
     }
     assert 3 <= len(told(runtime, "checkpoint_saved"))
@@ -65,7 +78,7 @@ def test_a_resumed_run_says_bit_by_bit_what_the_whole_one_would_have(make: Make)
     resumed.resume_from(whole.run_dir / first["checkpoint_path"])
     resumed.run()
 
-    left = [line for line in values(whole) if line["step"] > first["step"] or line.get("agent_id") == "evaluation"]
+    left = [line for line in values(whole) if line["step"] > first["step"] or "evaluation" in line]
     assert left == values(resumed)
 
 
@@ -137,8 +150,9 @@ def test_an_evaluation_has_a_row_per_seed_and_a_summary(make: Make, tmp_path: Pa
 
     summary = judge.evaluate(tmp_path / newest, seeds=[7, 8, 9])
 
-    assert [7, 8, 9] == [row["seed"] for row in summary["episodes"]] == [row["seed"] for row in values(judge)]
-    assert {"evaluation"} == {row["agent_id"] for row in values(judge)}
+    rows = told(judge, "episode")
+    assert [7, 8, 9] == [row["seed"] for row in summary["episodes"]] == [row["seed"] for row in rows]
+    assert {True} == {row["evaluation"] for row in rows}
     assert judge.evaluate(tmp_path / newest, seeds=[7, 8, 9]) == summary
 
 
@@ -158,12 +172,161 @@ def test_the_manifest_names_the_checkpoints(make: Make, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == manifest.artifacts.checkpoints.files
 
 
-def test_a_checkpoint_of_another_environment_is_refused(make: Make, tmp_path: Path) -> None:
+@pytest.mark.parametrize("verb", ["resume_from", "evaluate"])
+def test_a_checkpoint_of_another_environment_than_was_asked_for_is_refused(
+    make: Make, tmp_path: Path, verb: str
+) -> None:
     make(env_id="FrozenLake-v1", total_steps=100).run()
     (newest,) = (tmp_path / "checkpoints").glob("*.npz")
+    runtime = make(env_id="Taxi-v4", algo="q_learning")
 
-    with pytest.raises(BadInput, match="is of environment 'FrozenLake-v1', this run is of 'CartPole-v1'"):
-        make().resume_from(newest)
+    with pytest.raises(BadInput) as refused:
+        getattr(runtime, verb)(newest, *([[1]] if verb == "evaluate" else []))
+
+    assert refused.value.faults == (
+        "is of environment 'FrozenLake-v1', but 'Taxi-v4' was asked for",
+        "is of algorithm 'sarsa', but 'q_learning' was asked for",
+    )
+    assert [] == values(runtime)
+
+
+def test_what_was_not_asked_for_is_as_the_checkpoint_says(make: Make, tmp_path: Path) -> None:
+    make(env_id="FrozenLake-v1", algo="q_learning", total_steps=100, seed=5).run()
+    (newest,) = (tmp_path / "checkpoints").glob("*.npz")
+    judge = make()
+
+    result = judge.evaluate(newest, seeds=[1])
+
+    played = {"env_id": "FrozenLake-v1", "algo": "q_learning", "seed": 5}
+    assert played == {name: result[name] for name in played}
+    (settings,) = told(judge, "settings_resolved")
+    assert played == {name: settings[name] for name in played}
+    assert {"value": 0.2, "origin": "default"} == settings["settings"]["learning_rate"]
+
+
+def test_a_checkpoint_carries_its_passport(make: Make, tmp_path: Path) -> None:
+    runtime = make()
+    runtime.run()
+    saved = told(runtime, "checkpoint_saved")[0]
+
+    passport = load(tmp_path / saved["checkpoint_path"]).passport
+
+    assert (
+        saved["passport"] == passport.to_dict() == make().resume_from(tmp_path / saved["checkpoint_path"])["passport"]
+    )
+    assert ("reference", "CartPole-v1", "sarsa", saved["step"], 1) == (
+        passport.worker,
+        passport.env_id,
+        passport.algo,
+        passport.step,
+        passport.seed,
+    )
+    assert passport.settings_digest.startswith("sha256:")
+
+
+def test_a_checkpoint_of_an_older_release_still_tells_where_it_comes_from(make: Make, tmp_path: Path) -> None:
+    make(total_steps=100).run()
+    (newest,) = (tmp_path / "checkpoints").glob("*.npz")
+    with np.load(newest) as arrays:
+        weights, document = arrays["weights"], json.loads(str(arrays["document"]))
+    del document["passport"], document["progress"]["evaluated_at"]
+    np.savez(tmp_path / "old.npz", weights=weights, document=np.array(json.dumps(document)))
+
+    runtime = make(env_id="CartPole-v1")
+
+    assert "CartPole-v1" == runtime.resume_from(tmp_path / "old.npz")["passport"]["env_id"]
+    assert [] == told(runtime, "log")
+
+
+def test_going_on_with_other_settings_is_said(make: Make, tmp_path: Path) -> None:
+    make(total_steps=100).run()
+    (newest,) = (tmp_path / "checkpoints").glob("*.npz")
+    longer, other = make(total_steps=900), make(gamma=0.5)
+
+    longer.resume_from(newest)
+    other.resume_from(newest)
+
+    assert [] == told(longer, "log")
+    assert "was learned with other settings" in told(other, "log")[0]["text"]
+
+
+def test_every_setting_is_told_before_training_with_its_origin(make: Make) -> None:
+    runtime = make(gamma=0.9)
+
+    runtime.run()
+
+    first = told(runtime, "settings_resolved", "episode", "metric")[0]
+    assert "settings_resolved" == first["event"]
+    assert ("CartPole-v1", "sarsa", 1) == (first["env_id"], first["algo"], first["seed"])
+    told_settings = first["settings"]
+    assert {"value": 0.9, "origin": "asked"} == told_settings["gamma"]
+    assert {"value": 0.3, "origin": "default"} == told_settings["learning_rate"]
+    assert [] == [name for name, entry in told_settings.items() if entry["value"] is None]
+
+
+def test_a_null_that_suits_the_environment_is_resolved_in_the_config(make: Make) -> None:
+    assert (0.3, 0.1) == (make().config.learning_rate, make().config.epsilon_start)
+
+
+def test_a_dry_run_tells_the_settings_and_trains_nothing(tmp_path: Path) -> None:
+    emitter = RecordingEmitter("r1")
+    environment = {"MOSAIC_RUN_DIR": str(tmp_path)}
+
+    summary = ReferenceRuntime(ReferenceConfig("r1"), emitter, dry_run=True, environment=environment).run()
+
+    assert ("completed", True) == (summary["status"], summary["dry_run"])
+    assert 0.3 == summary["plan"]["settings"]["learning_rate"]["value"]
+    assert [] == emitter.of_kind("episode")
+    assert [] == list(tmp_path.iterdir())
+
+
+EVALUATED = {"eval_every": 150, "env_id": "FrozenLake-v1", "total_steps": 1_000, "checkpoint_every": 400}
+
+
+@pytest.mark.parametrize("policy", ["greedy", "sample"])
+def test_evaluations_during_training_change_nothing_of_it(make: Make, policy: str) -> None:
+    plain, evaluated = make(**{**EVALUATED, "eval_every": 0}), make(**EVALUATED, eval_policy=policy)
+
+    plain.run()
+    evaluated.run()
+
+    steps = [line["step"] for line in told(evaluated, "metric") if line["name"] == "eval/mean_return"]
+    assert 6 <= len(steps)
+    assert of_training(plain) == of_training(evaluated)
+    assert 2 * len(steps) == sum("evaluation" in line for line in told(evaluated, "episode"))
+
+
+def test_every_evaluation_plays_the_same_episodes(make: Make) -> None:
+    runtime = make(**EVALUATED)
+
+    runtime.run()
+
+    seeds = [line["seed"] for line in told(runtime, "episode") if "evaluation" in line]
+    assert evaluation_seeds(1, 2) * (len(seeds) // 2) == seeds
+
+
+def test_a_resumed_run_neither_repeats_nor_skips_an_evaluation(make: Make, tmp_path: Path) -> None:
+    whole = make(**EVALUATED)
+    whole.run()
+    saved = told(whole, "checkpoint_saved")[0]
+
+    resumed = make(**EVALUATED)
+    resumed.resume_from(tmp_path / saved["checkpoint_path"])
+    resumed.run()
+
+    assert after_save(whole) == values(resumed)
+
+
+def test_a_checkpoint_comes_after_all_it_covers_and_before_all_else(make: Make) -> None:
+    runtime = make(**EVALUATED, metrics_every=50)
+    runtime.run()
+
+    reached = -1
+    for line in told(runtime, "checkpoint_saved", "episode", "metric"):
+        if line["event"] == "checkpoint_saved":
+            reached = line["step"]
+        elif "evaluation" not in line and not line.get("name", "").startswith("eval/"):
+            assert line["step"] > reached
 
 
 def test_a_torn_checkpoint_is_refused_with_its_name(make: Make, tmp_path: Path) -> None:
@@ -194,6 +357,11 @@ def test_every_fault_of_a_config_is_named() -> None:
         ValueError, match=r"env_id: must be one of .*total_steps: must be at least 1.*gamma: .*at most 1"
     ):
         ReferenceConfig("r1", env_id="Pong-v5", total_steps=0, gamma=2.0)  # type: ignore[arg-type]
+
+
+def test_evaluations_without_an_episode_are_refused() -> None:
+    with pytest.raises(ValueError, match="eval_episodes: an evaluation needs at least 1 episode"):
+        ReferenceConfig("r1", eval_every=100, eval_episodes=0)
 
 
 def test_a_config_survives_the_round_trip() -> None:

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from mosaic.errors import BadInput, SessionRejected, WorkerNotFound
 from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.model.fleet import Fleet
+from mosaic.wire.codec import from_wire, to_wire
+from mosaic.wire.v1 import registry_pb2
 from mosaic_registry.domain import session
 from mosaic_registry.domain.protocol import NoCommonProtocol, negotiate
 from mosaic_registry.handlers import describe_worker, heartbeat, leave, register
-from tests.announcements import NOON, a_gpu, a_host, a_worker, an_announcement, seconds
+from tests.announcements import NOON, a_gpu, a_host, a_member, a_worker, an_announcement, seconds
 from tests.fakes.catalog import InMemoryCatalog
 
 
@@ -39,7 +45,7 @@ def test_every_fault_of_an_announcement_is_listed(catalog: InMemoryCatalog) -> N
         slots=0,
         queue="",
         node=a_host(cpus=0, gpus=(a_gpu(), a_gpu())),
-        worker=a_worker(version="", launch=(), metadata_json="[]"),
+        worker=a_worker(version="", launch=()),
     )
 
     with pytest.raises(BadInput) as caught:
@@ -53,9 +59,28 @@ def test_every_fault_of_an_announcement_is_listed(catalog: InMemoryCatalog) -> N
         "GPU GPU-0 is listed 2 times",
         "worker.version is empty",
         "worker.launch is empty; say what follows the interpreter, for example -m mosaic_reference",
-        "worker.metadata_json is not a JSON object",
     ]
     assert catalog.fleet().agents == ()
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "fault"),
+    [
+        ({"cpu_cores": "abc"}, "capabilities.cpu_cores is 'abc'; it is a number"),
+        ({"estimated_memory_mb": float("nan")}, "capabilities.estimated_memory_mb is 'nan'"),
+        ({"env_families": "atari"}, "capabilities.env_families is 'atari'; it is a list of words"),
+    ],
+)
+def test_capabilities_that_others_could_not_calculate_with_are_refused(
+    catalog: InMemoryCatalog, capabilities: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(BadInput, match=fault):
+        register(an_announcement(worker=a_worker(capabilities=capabilities)), catalog=catalog, now=NOON)
+
+
+def test_a_queue_that_no_broker_takes_is_refused(catalog: InMemoryCatalog) -> None:
+    with pytest.raises(BadInput, match="queue has 300 bytes; a broker takes at most 255"):
+        register(an_announcement(queue="q" * 300), catalog=catalog, now=NOON)
 
 
 def test_the_highest_common_protocol_is_spoken() -> None:
@@ -65,7 +90,7 @@ def test_the_highest_common_protocol_is_spoken() -> None:
 
 
 def test_a_refused_protocol_names_both_lists() -> None:
-    with pytest.raises(NoCommonProtocol, match=r"agent speaks MOSAIC/9\.0.*registry speaks MOSAIC/1\.0"):
+    with pytest.raises(NoCommonProtocol, match=r"agent speaks MOSAIC/9\.0.*registry speaks MOSAIC/2\.0"):
         negotiate(["MOSAIC/9.0"])
 
 
@@ -77,6 +102,17 @@ def test_registering_again_ends_the_former_session(catalog: InMemoryCatalog) -> 
     with pytest.raises(SessionRejected, match="must register again"):
         heartbeat(AgentId("a1"), old.session_token, (), catalog=catalog, now=NOON)
     heartbeat(AgentId("a1"), new.session_token, (), catalog=catalog, now=NOON)
+
+
+def test_an_agent_that_joined_an_older_registry_must_register_again(catalog: InMemoryCatalog) -> None:
+    welcome = register(an_announcement(), catalog=catalog, now=NOON)
+    with catalog.change() as draft:
+        joined = draft.agent(AgentId("a1"))
+        assert joined is not None
+        draft.put_agent(replace(joined, protocol_version="MOSAIC/1.0"))
+
+    with pytest.raises(SessionRejected, match="must register again"):
+        heartbeat(AgentId("a1"), welcome.session_token, (), catalog=catalog, now=NOON)
 
 
 def test_only_the_agent_itself_can_leave(catalog: InMemoryCatalog) -> None:
@@ -168,3 +204,10 @@ def test_an_unknown_worker_is_answered_with_the_nearest_name(catalog: InMemoryCa
 
     with pytest.raises(WorkerNotFound, match="did you mean 'cleanrl'"):
         describe_worker(WorkerName("cleanlr"), catalog=catalog)
+
+
+def test_services_are_sent_the_digest_of_a_session_and_people_are_not_shown_it() -> None:
+    sent = to_wire(Fleet(agents=(a_member(session_digest="d" * 64),)), registry_pb2.Fleet)
+
+    assert "d" * 64 == sent.agents[0].session_digest
+    assert "d" * 64 not in str(from_wire(sent, Fleet))

@@ -8,12 +8,12 @@ import sqlalchemy
 from prometheus_client import CollectorRegistry
 
 from mosaic.errors import DatabaseUnavailable
-from mosaic.hosting.changes import Bell
+from mosaic.hosting.changes import ChangeSignal
 from mosaic.ids import AgentId
+from mosaic.model.fleet import Fleet
 from mosaic_registry.bootstrap import Parts
 from mosaic_registry.entrypoints.sweeper import Sweeper
 from mosaic_registry.handlers import register
-from mosaic_registry.ports import Fleet
 from tests.announcements import NOON, an_announcement, seconds
 from tests.fakes.catalog import InMemoryCatalog
 
@@ -31,7 +31,7 @@ def parts() -> Parts:
     return Parts(
         engine=sqlalchemy.create_engine("sqlite://"),
         catalog=InMemoryCatalog(),
-        bell=Bell(),
+        changes=ChangeSignal(),
         notifications=None,
         clock=lambda: NOON + seconds(60),
         heartbeat_interval=seconds(5),
@@ -46,7 +46,7 @@ def test_a_death_is_rung_for_watchers_and_counted(parts: Parts) -> None:
 
     pause_s = Sweeper(parts, metrics).sweep_if_possible()
 
-    assert (1.0, 1) == (pause_s, parts.bell.rings())
+    assert (1.0, 1) == (pause_s, parts.changes.count())
     assert 1.0 == metrics.get_sample_value("mosaic_registry_agents_lost")
 
 
@@ -55,7 +55,7 @@ def test_a_sweep_without_news_wakes_nobody(parts: Parts) -> None:
 
     Sweeper(parts, CollectorRegistry()).sweep_if_possible()
 
-    assert 0 == parts.bell.rings()
+    assert 0 == parts.changes.count()
 
 
 class BrokenCatalog(InMemoryCatalog):

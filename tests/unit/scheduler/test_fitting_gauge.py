@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from mosaic.errors import DatabaseUnavailable
 from mosaic.ids import WorkerName
-from mosaic_scheduler.domain.run import Requirements
+from mosaic.model.resources import Resources
 from mosaic_scheduler.entrypoints.fitting_gauge import NAME, FittingGauge
 from mosaic_scheduler.handlers.scaling import FittingRuns
 from tests.fakes.scheduler import Desk, a_fleet
@@ -47,8 +47,8 @@ def test_machines_that_came_and_went_say_what_would_fit(desk: Desk) -> None:
     fitting.look_at_machines()
     desk.fleet.current = replace(desk.fleet.current, nodes={}, agents={})
 
-    desk.submit(requirements=Requirements(cpus=2))
-    desk.submit(requirements=Requirements(cpus=3))
+    desk.submit(resources=Resources(cpus=2))
+    desk.submit(resources=Resources(cpus=3))
 
     assert {TOY: 1} == fitting.count()
 

@@ -1,4 +1,4 @@
-"""What becomes of a run between submit and seal, told step by step."""
+"""What becomes of a run between submit and end, told step by step."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from mosaic.errors import BadInput, Refused, RunNotFound, SessionRejected, StaleAttempt, Unavailable
 from mosaic.ids import AgentId, TeamName
 from mosaic.lifecycle import AttemptState, RunState
-from mosaic_scheduler.domain.entries import Wish
-from mosaic_scheduler.domain.run import Requirements
-from mosaic_scheduler.domain.snapshot import Team
-from mosaic_scheduler.handlers import claims, commands, queries
+from mosaic.model.attempt import AttemptDirective, Directive
+from mosaic.model.resources import Resources
+from mosaic.model.team import Team
+from mosaic_scheduler.handlers import claims, commands, lookup, queries
 from mosaic_scheduler.ports import FleetView
 from tests.fakes.scheduler import Desk, a_fleet
 
@@ -27,7 +27,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.engine.dispose()
 
 
-def test_a_healthy_run_goes_from_queue_to_seal(desk: Desk) -> None:
+def test_a_healthy_run_goes_from_queue_to_end(desk: Desk) -> None:
     run = desk.submit({"env_id": "CartPole-v1"}, seed=7)
     desk.rounds.plan()
     claimed = desk.claim(run)
@@ -35,17 +35,21 @@ def test_a_healthy_run_goes_from_queue_to_seal(desk: Desk) -> None:
     desk.report(claimed, "succeeded", exit_code=0, last_seq=41)
     desk.rounds.plan()
 
-    assert desk.bell.rung == [("runs.toy.agent-1", run.run_id, 1)]
+    assert desk.dispatcher.dispatched == [("runs.toy.agent-1", run.run_id, 1)]
     assert RunState.SUCCEEDED is desk.run(run).state
-    (seal,) = desk.seals.sealed
-    assert ("succeeded", 41, run.spec.digest()) == (seal.outcome, seal.attempts[0].last_seq, seal.config_digest)
+    (finished,) = desk.finished.published
+    assert ("succeeded", 41, run.spec.config_digest) == (
+        finished.run.state.value,
+        finished.attempts[0].last_seq,
+        finished.run.spec.config_digest,
+    )
 
 
 def test_every_fault_of_a_submit_is_said_at_once(desk: Desk) -> None:
     with pytest.raises(BadInput) as caught:
         desk.submit(
             {"env": "x", "total_steps": 0, "run_id": "mine"},
-            requirements=Requirements(cpus=64),
+            resources=Resources(cpus=64),
             secrets={"WANDB_API_KEY": "wandb"},
             team=TeamName("nobodys"),
         )
@@ -150,10 +154,12 @@ def test_a_lost_agent_gives_a_new_attempt_from_the_last_checkpoint(desk: Desk) -
     new = desk.claim(run, attempt=2)
 
     assert AttemptState.LOST is desk.attempt(run, 1).state
-    assert new.attempt.resumed_from == "checkpoints/100"
+    assert new.resume_from == "checkpoints/100"
     with pytest.raises(StaleAttempt):
         desk.report(old, "succeeded")
-    assert [(run.run_id, 1, None)] == [answer for answer in desk.renew(old) if answer[1] == 1]
+    assert [AttemptDirective(run.run_id, 1, Directive.ABANDON)] == [
+        told for told in desk.renew(old) if told.attempt == 1
+    ]
 
 
 def test_a_renewed_lease_is_not_lost(desk: Desk) -> None:
@@ -163,7 +169,7 @@ def test_a_renewed_lease_is_not_lost(desk: Desk) -> None:
 
     for _ in range(10):
         desk.later(20)
-        assert [(run.run_id, 1, Wish.CONTINUE)] == desk.renew(claimed)
+        assert [AttemptDirective(run.run_id, 1, Directive.CONTINUE)] == desk.renew(claimed)
         desk.rounds.sweep()
 
     assert AttemptState.CLAIMED is desk.attempt(run).state
@@ -179,42 +185,42 @@ def test_a_new_leader_gives_leases_time_before_calling_them_lost(desk: Desk) -> 
     successor.sweep()
 
     assert AttemptState.CLAIMED is desk.attempt(run).state
-    assert [(run.run_id, 1, Wish.CONTINUE)] == desk.renew(claimed)
+    assert [AttemptDirective(run.run_id, 1, Directive.CONTINUE)] == desk.renew(claimed)
 
 
 def test_a_ring_that_the_broker_did_not_take_leaves_with_the_next_round(desk: Desk) -> None:
     run = desk.submit()
-    desk.bell.is_broken = True
+    desk.dispatcher.is_broken = True
     desk.rounds.plan()
-    assert desk.bell.rung == []
+    assert desk.dispatcher.dispatched == []
 
-    desk.bell.is_broken = False
+    desk.dispatcher.is_broken = False
     desk.rounds.sweep()
 
-    assert [("runs.toy.agent-1", run.run_id, 1)] == desk.bell.rung
+    assert [("runs.toy.agent-1", run.run_id, 1)] == desk.dispatcher.dispatched
 
 
 def test_a_broker_that_is_away_costs_one_deadline_a_round_however_much_waits(desk: Desk) -> None:
     for _ in range(3):
         desk.submit()
-    desk.bell.is_broken = True
+    desk.dispatcher.is_broken = True
 
     desk.rounds.plan()
-    assert 1 == desk.bell.refused
-    desk.later(desk.settings.ring_again.total_seconds() + 1)
+    assert 1 == desk.dispatcher.refused
+    desk.later(desk.settings.dispatch_again.total_seconds() + 1)
     desk.rounds.sweep()
 
-    assert 3 == desk.bell.refused, "one for the outbox, one for what was not claimed"
+    assert 3 == desk.dispatcher.refused, "one for the outbox, one for what was not claimed"
 
 
 def test_an_attempt_that_nobody_claims_is_rung_again(desk: Desk) -> None:
     run = desk.submit()
     desk.rounds.plan()
-    desk.later(desk.settings.ring_again.total_seconds() + 1)
+    desk.later(desk.settings.dispatch_again.total_seconds() + 1)
 
     desk.rounds.sweep()
 
-    assert [("runs.toy.agent-1", run.run_id, 1)] * 2 == desk.bell.rung
+    assert [("runs.toy.agent-1", run.run_id, 1)] * 2 == desk.dispatcher.dispatched
 
 
 def test_a_crash_is_tried_again_and_a_config_error_is_not(desk: Desk) -> None:
@@ -236,14 +242,14 @@ def test_the_owner_chooses_how_many_crashes_are_forgiven(desk: Desk) -> None:
     assert RunState.FAILED is desk.run(run).state
 
 
-def test_cancelling_a_waiting_run_ends_it_and_seals_it(desk: Desk) -> None:
+def test_cancelling_a_waiting_run_ends_it_and_tells_it(desk: Desk) -> None:
     desk.fleet.current = a_fleet(slots=0)
     run = desk.submit()
 
     assert RunState.CANCELLED is desk.cancel(run).state
     desk.rounds.plan()
 
-    assert [seal.outcome for seal in desk.seals.sealed] == ["cancelled"]
+    assert [finished.run.state.value for finished in desk.finished.published] == ["cancelled"]
 
 
 def test_cancelling_an_unclaimed_attempt_refuses_the_late_claim(desk: Desk) -> None:
@@ -263,8 +269,8 @@ def test_cancelling_a_running_run_asks_its_agent_and_waits_for_its_word(desk: De
 
     assert RunState.STOPPING is desk.cancel(run).state
     desk.rounds.plan()
-    assert [(run.run_id, 1, Wish.CANCEL)] == desk.renew(claimed)
-    assert len(desk.bell.rung) == 2
+    assert [AttemptDirective(run.run_id, 1, Directive.CANCEL)] == desk.renew(claimed)
+    assert len(desk.dispatcher.dispatched) == 2
     desk.report(claimed, "cancelled", reason="asked to stop")
 
     assert RunState.CANCELLED is desk.run(run).state
@@ -290,24 +296,24 @@ def test_hearing_the_end_twice_changes_nothing(desk: Desk) -> None:
     desk.report(claimed, "succeeded", exit_code=0, last_seq=3)
     desk.rounds.plan()
 
-    assert len(desk.seals.sealed) == 1
+    assert len(desk.finished.published) == 1
 
 
-def test_pause_and_resume_are_wishes_until_the_agent_says_so(desk: Desk) -> None:
+def test_pause_and_resume_are_wanted_until_the_agent_says_so(desk: Desk) -> None:
     run = desk.submit()
     desk.rounds.plan()
     claimed = desk.claim(run)
     desk.report(claimed, "started")
 
     commands.pause(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
-    assert [(run.run_id, 1, Wish.PAUSE)] == desk.renew(claimed)
+    assert [AttemptDirective(run.run_id, 1, Directive.PAUSE)] == desk.renew(claimed)
     desk.report(claimed, "paused")
     assert RunState.PAUSED is desk.run(run).state
     commands.resume(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
     desk.report(claimed, "resumed")
 
     assert RunState.RUNNING is desk.run(run).state
-    assert [(run.run_id, 1, Wish.CONTINUE)] == desk.renew(claimed)
+    assert [AttemptDirective(run.run_id, 1, Directive.CONTINUE)] == desk.renew(claimed)
     with desk.store.read() as work:
         asked = [entry.fact for entry in work.history(run.run_id) if entry.actor == "user:ann"]
     assert ["submitted", "pause_requested", "resume_requested"] == asked
@@ -323,10 +329,24 @@ def test_a_run_past_its_time_limit_is_stopped_and_fails(desk: Desk) -> None:
     desk.later(15)
     desk.rounds.plan()
 
-    assert [(run.run_id, 1, Wish.EXPIRE)] == desk.renew(claimed)
+    assert [AttemptDirective(run.run_id, 1, Directive.EXPIRE)] == desk.renew(claimed)
     desk.report(claimed, "cancelled")
 
     assert (desk.run(run).state, desk.run(run).reason_code) == (RunState.FAILED, "time_limit")
+
+
+def test_why_a_run_ended_is_told_in_a_sentence_and_kept_with_its_context(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    why = "ValueError: no angle\nTraceback (most recent call last):\nValueError: no angle"
+    desk.report(desk.claim(run), "failed", failure_kind="config_error", reason=why)
+
+    told = queries.explain_run(
+        desk.run(run), store=desk.store, fleet=desk.fleet, clock=desk.clock, policy=desk.settings.policy
+    )
+
+    assert ("it has ended: failed (ValueError: no angle)",) == told.sentences
+    assert why == desk.run(run).reason
 
 
 def test_more_than_the_fleet_holds_waits_with_a_reason(desk: Desk) -> None:
@@ -356,7 +376,7 @@ def test_a_dry_run_says_what_would_happen_and_stores_nothing(desk: Desk) -> None
 
 
 def test_a_dry_run_of_a_key_that_was_used_names_the_runs_it_gave(desk: Desk) -> None:
-    run = desk.submit(key="nightly")
+    run = desk.submit(key="nightly", seed=7)
 
     assert [f"nothing new would start: its idempotency key was used before, for {run.run_id}"] == desk.predict(
         run.spec, key="nightly"
@@ -389,16 +409,16 @@ def test_a_run_is_found_by_the_beginning_of_its_id(desk: Desk) -> None:
     run = desk.submit()
 
     with desk.store.read() as work:
-        assert run.run_id == commands.find(work, run.run_id[:20].lower()).run_id
+        assert run.run_id == lookup.find(work, run.run_id[:20].lower()).run_id
         with pytest.raises(RunNotFound, match="mosaic runs"):
-            commands.find(work, "nothing")
+            lookup.find(work, "nothing")
 
 
 def test_the_agent_that_comes_back_learns_of_attempts_that_wait_for_it(desk: Desk) -> None:
     run = desk.submit()
     desk.rounds.plan()
 
-    assert [(run.run_id, 1, Wish.CONTINUE)] == desk.renew()
+    assert [AttemptDirective(run.run_id, 1, Directive.CONTINUE)] == desk.renew()
 
 
 def test_a_retry_is_a_new_run_that_names_the_old_one(desk: Desk) -> None:

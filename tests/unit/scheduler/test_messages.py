@@ -11,8 +11,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from mosaic.errors import BadInput
 from mosaic.ids import TeamName
+from mosaic.model.team import Quota, Team
 from mosaic.wire.v1 import scheduler_pb2 as wire
-from mosaic_scheduler.domain.snapshot import Quota, Team
 from mosaic_scheduler.entrypoints import messages
 
 
@@ -73,10 +73,9 @@ def test_a_report_in_words_of_another_version_is_refused_with_the_ones_known_her
 
 def test_a_list_of_runs_in_states_that_there_are_not_is_refused() -> None:
     with pytest.raises(BadInput) as caught:
-        messages.read_filter(wire.ListRunsRequest(states=[1, 0, 99], page_size=-1))  # type: ignore[list-item]
+        messages.read_filter(wire.ListRunsRequest(states=[1, 99], page_size=-1))  # type: ignore[list-item]
 
-    unspecified, unknown, page = caught.value.faults
-    assert unspecified.startswith("states: 0 is not one of 1 (queued), ")
+    unknown, page = caught.value.faults
     assert unknown.startswith("states: 99 is not one of 1 (queued), ")
     assert "page_size cannot be negative, but is -1" == page
 
@@ -86,7 +85,7 @@ def test_a_time_that_no_clock_can_count_is_refused(seconds: float) -> None:
     (limit,) = faults_of(max_wall_s=seconds)
     (hang,) = faults_of(hang_limit_s=seconds)
     with pytest.raises(BadInput, match="max_wall_s must lie between 0 and"):
-        messages.changed_team(VISION, wire.Team(name="vision", max_wall_s=seconds))
+        messages.changed_team(VISION, terms(max_wall_s=seconds))
 
     assert limit.startswith("max_wall_s must lie between 0 and")
     assert hang.startswith("hang_limit_s must lie between 0 and")
@@ -111,8 +110,22 @@ VISION = Team(
 )
 
 
+def terms(*names: str, **team: Any) -> wire.SetTeamRequest:
+    return wire.SetTeamRequest(team=wire.Team(name="vision", **team), terms=names)
+
+
+def test_a_term_that_there_is_not_is_refused() -> None:
+    with pytest.raises(BadInput, match="term 'quota' is not one of weight, "):
+        messages.changed_team(VISION, terms("quota"))
+
+
+def test_a_cap_of_nothing_is_refused() -> None:
+    with pytest.raises(BadInput, match="max_running cannot be 0; leave its value out to lift the limit"):
+        messages.changed_team(VISION, terms("max_running", max_running=0))
+
+
 def test_terms_that_are_not_given_stay_as_they_are() -> None:
-    changed = messages.changed_team(VISION, wire.Team(name="vision", weight=2, quota=wire.Quota(gpus=4)))
+    changed = messages.changed_team(VISION, terms("weight", "quota.gpus", weight=2, quota=wire.Quota(gpus=4)))
 
     assert (2.0, Quota(gpus=4, cpus=64, memory_mb=1024)) == (changed.weight, changed.quota)
     assert (2, 10, 5, timedelta(hours=1)) == (
@@ -123,10 +136,8 @@ def test_terms_that_are_not_given_stay_as_they_are() -> None:
     )
 
 
-def test_a_limit_is_lifted_by_the_number_that_means_none() -> None:
-    terms = wire.Team(name="vision", quota=wire.Quota(cpus=0), lending_limit_gpus=-1, max_running=0, max_wall_s=0)
-
-    changed = messages.changed_team(VISION, terms)
+def test_a_limit_is_lifted_by_naming_it_without_a_value() -> None:
+    changed = messages.changed_team(VISION, terms("quota.cpus", "lending_limit_gpus", "max_running", "max_wall"))
 
     assert (None, None, None, None) == (
         changed.quota.cpus,
@@ -136,13 +147,12 @@ def test_a_limit_is_lifted_by_the_number_that_means_none() -> None:
     )
 
 
-def test_a_team_crosses_the_wire_whole() -> None:
-    assert VISION == messages.changed_team(Team(VISION.name), messages.team_message(VISION))
-
-
 def test_terms_that_make_no_sense_are_all_named() -> None:
     with pytest.raises(BadInput) as caught:
-        messages.changed_team(VISION, wire.Team(weight=-1, max_queued=-2, quota=wire.Quota(gpus=-1)))
+        messages.changed_team(
+            VISION,
+            terms("weight", "max_queued", "quota.gpus", weight=-1, max_queued=-2, quota=wire.Quota(gpus=-1)),
+        )
 
     assert {
         "weight must be more than 0, not -1",

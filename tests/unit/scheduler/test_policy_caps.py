@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from mosaic_scheduler.domain.caps import why_not_queued
+from mosaic.model.run import Priority
 from mosaic_scheduler.domain.plan import Expiry
 from mosaic_scheduler.domain.policy import plan
-from mosaic_scheduler.domain.run import PriorityClass
 from tests.builders import NOON, a_fleet, a_node, a_run, a_team, an_attempt, minutes, started, why
 
 RUNS = tuple(a_run(f"r{number}") for number in range(3))
@@ -43,25 +42,11 @@ def test_a_user_holds_no_more_gpus_than_the_cap() -> None:
 def test_runs_without_gpus_do_not_count_against_the_gpu_cap() -> None:
     fleet = a_fleet(
         a_node(),
-        queued=(a_run("r1"), a_run("cpu", gpus=0, priority=PriorityClass.LOW)),
+        queued=(a_run("r1"), a_run("cpu", gpus=0, priority=Priority.LOW)),
         teams=(a_team(max_gpus_per_user=1),),
     )
 
     assert {"r1", "cpu"} == set(started(plan(fleet, now=NOON)))
-
-
-def test_a_full_queue_refuses_the_next_run() -> None:
-    team = a_team(max_queued=10, max_queued_per_user=2)
-
-    assert why_not_queued(team, RUNS[0].user, team_queued=9, user_queued=1) is None
-    assert (
-        why_not_queued(team, RUNS[0].user, team_queued=10, user_queued=1)
-        == "team vision has 10 of at most 10 runs waiting"
-    )
-    assert (
-        why_not_queued(team, RUNS[0].user, team_queued=5, user_queued=2)
-        == "user ada of team vision has 2 of at most 2 runs waiting"
-    )
 
 
 def test_a_run_does_not_start_before_its_time() -> None:

@@ -128,7 +128,7 @@ def test_a_fraction_without_stated_memory_takes_its_share_of_the_card() -> None:
 
 
 def test_requirements_name_every_fault() -> None:
-    faults = a_run(gpus=-1, cpus=0, memory_mb=-5).requirements.faults()
+    faults = a_run(gpus=-1, cpus=0, memory_mb=-5).resources.faults()
 
     assert len(faults) == 3
     assert "cpus must be more than 0, not 0" in faults

@@ -20,18 +20,6 @@ def test_a_run_starts_on_a_node_that_has_its_worker() -> None:
     assert decided.admissions[0].agent_id == "cleanrl@n2"
 
 
-def test_a_run_starts_on_the_agent_that_has_its_capabilities() -> None:
-    agents = (
-        an_agent("n1", agent_id="a-plain"),
-        an_agent("n1", agent_id="b-video", capabilities=frozenset({"video", "resume"})),
-    )
-    run = a_run(capabilities=frozenset({"video"}))
-
-    decided = plan(a_fleet(a_node(), agents=agents, queued=(run,)), now=NOON)
-
-    assert [admission.agent_id for admission in decided.admissions] == ["b-video"]
-
-
 @pytest.mark.parametrize(
     ("agents", "sentence"),
     [
@@ -41,17 +29,10 @@ def test_a_run_starts_on_the_agent_that_has_its_capabilities() -> None:
             "all 2 agents of worker cleanrl are unhealthy or draining",
             id="its agents are sick or leaving",
         ),
-        pytest.param(
-            (an_agent(capabilities=frozenset({"resume"})), an_agent(agent_id="other")),
-            "no agent of worker cleanrl can video",
-            id="nobody has the capability; the nearest agent is spoken of",
-        ),
     ],
 )
 def test_a_run_without_an_agent_waits_because(agents: tuple[Agent, ...], sentence: str) -> None:
-    run = a_run(capabilities=frozenset({"video", "resume"}) if any(a.capabilities for a in agents) else frozenset())
-
-    decided = plan(a_fleet(a_node(), agents=agents, queued=(run,)), now=NOON)
+    decided = plan(a_fleet(a_node(), agents=agents, queued=(a_run(),)), now=NOON)
 
     assert sentence == why(decided, "run-1")
 

@@ -8,10 +8,11 @@ import pytest
 
 from mosaic.ids import RunId
 from mosaic.lifecycle import AttemptState
+from mosaic.model.run import Priority
 from mosaic_scheduler.domain.enactment import enacted
 from mosaic_scheduler.domain.plan import Plan, PreemptionCause
 from mosaic_scheduler.domain.policy import plan
-from mosaic_scheduler.domain.run import PriorityClass, ResumeGrade, RunningAttempt
+from mosaic_scheduler.domain.run import ResumeGrade, RunningAttempt
 from mosaic_scheduler.domain.snapshot import PolicySettings, Snapshot
 from tests.builders import NOON, a_fleet, a_node, a_run, a_team, an_attempt, minutes, started, why
 
@@ -38,7 +39,7 @@ CHOICES = {
         "fresh",
     ),
     "the lower priority, whatever it costs": (
-        lent("low", 0, priority=PriorityClass.LOW, last_checkpoint_at=NOON - minutes(30)),
+        lent("low", 0, priority=Priority.LOW, last_checkpoint_at=NOON - minutes(30)),
         lent("normal", 1, last_checkpoint_at=NOON - minutes(1)),
         "low",
     ),
@@ -53,11 +54,6 @@ CHOICES = {
         "proven",
     ),
     "the one that has run long enough": (lent("young", 0, ran=minutes(0.5)), lent("old", 1), "old"),
-    "the one that is not protected": (
-        lent("protected", 0, protected_until=NOON + minutes(5), last_checkpoint_at=NOON),
-        lent("free", 1),
-        "free",
-    ),
 }
 
 
@@ -95,8 +91,8 @@ def test_a_higher_class_takes_the_place_of_a_lower_one_in_its_team() -> None:
     fleet = a_fleet(
         a_node(gpus=1),
         teams=(a_team("vision", gpus=1),),
-        queued=(a_run(priority=PriorityClass.URGENT),),
-        running=(an_attempt("low", priority=PriorityClass.LOW),),
+        queued=(a_run(priority=Priority.URGENT),),
+        running=(an_attempt("low", priority=Priority.LOW),),
     )
 
     decided = plan(fleet, now=NOON)
@@ -108,8 +104,8 @@ def test_a_higher_class_cannot_touch_what_another_team_is_guaranteed() -> None:
     fleet = a_fleet(
         a_node(gpus=2),
         teams=(a_team("vision", gpus=1), a_team("nlp", gpus=2)),
-        queued=(a_run(priority=PriorityClass.URGENT),),
-        running=(an_attempt("a", team="nlp", priority=PriorityClass.LOW), an_attempt("b", gpus=(1,), team="nlp")),
+        queued=(a_run(priority=Priority.URGENT),),
+        running=(an_attempt("a", team="nlp", priority=Priority.LOW), an_attempt("b", gpus=(1,), team="nlp")),
     )
 
     assert [] == victims(plan(fleet, now=NOON))
@@ -118,8 +114,8 @@ def test_a_higher_class_cannot_touch_what_another_team_is_guaranteed() -> None:
 def test_without_quotas_a_higher_class_takes_the_place_of_a_lower_one() -> None:
     fleet = a_fleet(
         a_node(gpus=1),
-        queued=(a_run(priority=PriorityClass.HIGH),),
-        running=(an_attempt("low", team="nlp", priority=PriorityClass.LOW),),
+        queued=(a_run(priority=Priority.HIGH),),
+        running=(an_attempt("low", team="nlp", priority=Priority.LOW),),
     )
 
     assert ["low"] == victims(plan(fleet, now=NOON))
@@ -164,7 +160,7 @@ def test_room_that_is_being_made_is_not_given_to_somebody_else() -> None:
     fleet = a_fleet(
         a_node(gpus=2),
         teams=(*TEAMS, a_team("guests")),
-        queued=(a_run("gang", gpus=2), a_run("small", team="guests", priority=PriorityClass.LOW)),
+        queued=(a_run("gang", gpus=2), a_run("small", team="guests", priority=Priority.LOW)),
         running=(leaving,),
     )
 

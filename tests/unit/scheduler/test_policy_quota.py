@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mosaic.model.run import Priority
+from mosaic.model.team import Quota, Team
 from mosaic_scheduler.domain.policy import plan
-from mosaic_scheduler.domain.run import PriorityClass, QueuedRun, ResumeGrade
-from mosaic_scheduler.domain.snapshot import PolicySettings, Quota, Snapshot, Team
+from mosaic_scheduler.domain.run import QueuedRun, ResumeGrade
+from mosaic_scheduler.domain.snapshot import PolicySettings, Snapshot
 from tests.builders import NOON, a_fleet, a_node, a_run, a_team, an_attempt, minutes, started, why
 
 
@@ -23,7 +25,7 @@ def test_a_team_within_its_quota_is_served_before_one_that_would_borrow() -> Non
     fleet = a_fleet(
         a_node(gpus=2),
         teams=(a_team("vision", gpus=2), a_team("nlp", gpus=0)),
-        queued=(*runs("vision", 2), *runs("nlp", 2, priority=PriorityClass.URGENT)),
+        queued=(*runs("vision", 2), *runs("nlp", 2, priority=Priority.URGENT)),
     )
 
     assert 2 == starts_of("vision", fleet)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from mosaic.ids import TeamName, UserName
+from mosaic.model.run import Priority
 from mosaic_scheduler.domain.policy import plan
-from mosaic_scheduler.domain.run import PriorityClass, QueuedRun
+from mosaic_scheduler.domain.run import QueuedRun
 from mosaic_scheduler.domain.snapshot import Snapshot, Usage
 from tests.builders import NOON, a_fleet, a_node, a_run, a_team, an_attempt, minutes, started
 
@@ -25,8 +26,8 @@ def first_two(snapshot: Snapshot) -> list[str]:
 def test_a_higher_class_is_served_before_an_older_run() -> None:
     fleet = one_gpu(
         a_run("old", waited=minutes(60)),
-        a_run("low", priority=PriorityClass.LOW, waited=minutes(90)),
-        a_run("urgent", priority=PriorityClass.URGENT, waited=minutes(0)),
+        a_run("low", priority=Priority.LOW, waited=minutes(90)),
+        a_run("urgent", priority=Priority.URGENT, waited=minutes(0)),
     )
 
     assert first_two(fleet) == ["urgent", "old"]

@@ -11,14 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mosaic.ids import GpuId, NodeId, RunId
+from mosaic.model.run import Priority
+from mosaic.model.team import Team
 from mosaic_scheduler.domain.changes import (
     AgentGone,
     AgentIs,
     AttemptEnded,
     AttemptHolds,
-    Change,
     NodeGone,
     NodeIs,
+    PlanningChange,
     RunLeftQueue,
     RunQueued,
     TeamIs,
@@ -30,8 +32,8 @@ from mosaic_scheduler.domain.plan import Plan
 from mosaic_scheduler.domain.planner import Planner
 from mosaic_scheduler.domain.policy import plan
 from mosaic_scheduler.domain.reasons import ReasonCode
-from mosaic_scheduler.domain.run import PriorityClass, QueuedRun, ResumeGrade
-from mosaic_scheduler.domain.snapshot import Agent, Node, PolicySettings, Snapshot, Team, Usage
+from mosaic_scheduler.domain.run import QueuedRun, ResumeGrade
+from mosaic_scheduler.domain.snapshot import Agent, Node, PolicySettings, Snapshot, Usage
 from tests.builders import NOON, a_node, a_run, a_team, an_agent, an_attempt, minutes
 
 checked = settings(max_examples=40, deadline=None, derandomize=True, database=None)
@@ -50,9 +52,8 @@ def nodes(draw: st.DrawFn, number: int) -> Node:
 
 @st.composite
 def agents(draw: st.DrawFn, number: int, worker: str) -> Agent:
-    able = draw(st.sampled_from((frozenset(), frozenset({"video"}))))
     slots = draw(st.sampled_from((1, 2, 8)))
-    return an_agent(f"n{number}", worker=worker, slots=slots, capabilities=able)
+    return an_agent(f"n{number}", worker=worker, slots=slots)
 
 
 @st.composite
@@ -67,9 +68,8 @@ def runs(draw: st.DrawFn, number: int) -> QueuedRun:
         team=draw(st.sampled_from(TEAMS)),
         user=draw(st.sampled_from(("ada", "bob"))),
         worker=draw(st.sampled_from(WORKERS)),
-        priority=draw(st.sampled_from(PriorityClass)),
+        priority=draw(st.sampled_from(Priority)),
         waited=minutes(draw(st.integers(0, 5))),
-        capabilities=draw(st.sampled_from((frozenset(), frozenset(), frozenset({"video"})))),
         max_wall=draw(st.sampled_from((None, minutes(5), minutes(60)))),
         not_before=draw(st.sampled_from((None, None, None, NOON + minutes(3)))),
         resume_grade=draw(st.sampled_from((None, ResumeGrade.EXACT, ResumeGrade.RESTARTS))),
@@ -155,7 +155,6 @@ def test_no_run_is_admitted_without_an_agent_that_fits(snapshot: Snapshot) -> No
         run, agent, node = queued[admission.run_id], agents_by_id[admission.agent_id], nodes_by_id[admission.node_id]
         busy[agent.agent_id] += 1
         assert (run.worker, admission.node_id) == (agent.worker, agent.node_id)
-        assert run.capabilities <= agent.capabilities
         assert node.healthy
         assert not node.draining
         assert busy[agent.agent_id] <= agent.slots
@@ -253,7 +252,7 @@ def test_no_plan_asks_more_to_leave_than_it_must(snapshot: Snapshot) -> None:
 
 
 @st.composite
-def change_lists(draw: st.DrawFn) -> list[Change]:
+def change_lists(draw: st.DrawFn) -> list[PlanningChange]:
     gpu = st.sampled_from((0, 1))
     change = st.one_of(
         st.builds(RunQueued, st.integers(0, 40).flatmap(runs)),
@@ -278,7 +277,9 @@ def change_lists(draw: st.DrawFn) -> list[Change]:
 
 @checked
 @given(snapshots(), st.lists(change_lists(), min_size=1, max_size=4))
-def test_a_planner_told_the_changes_plans_like_a_new_one(snapshot: Snapshot, rounds: list[list[Change]]) -> None:
+def test_a_planner_told_the_changes_plans_like_a_new_one(
+    snapshot: Snapshot, rounds: list[list[PlanningChange]]
+) -> None:
     planner, now = Planner(snapshot), NOON
     for changes in rounds:
         decided = planner.plan(now)
@@ -299,7 +300,6 @@ def test_every_run_that_can_be_held_ends(snapshot: Snapshot) -> None:
         ReasonCode.TOO_BIG,
         ReasonCode.WORKER_ABSENT,
         ReasonCode.WORKER_AWAY,
-        ReasonCode.CAPABILITY_MISSING,
         ReasonCode.QUOTA_USED,
         ReasonCode.BORROWING_LIMIT,
     }
@@ -354,7 +354,7 @@ def test_no_two_runs_evict_each_other_in_turn(snapshot: Snapshot) -> None:
         snapshot = _victims_return(enacted(snapshot, decided, now=now), decided, now)
 
 
-def _possible(changes: list[Change], snapshot: Snapshot) -> list[Change]:
+def _possible(changes: list[PlanningChange], snapshot: Snapshot) -> list[PlanningChange]:
     """Leave out what cannot happen: a run whose attempt still holds a lease does not wait."""
     running = {attempt.run_id for attempt in snapshot.running}
     return [change for change in changes if not (isinstance(change, RunQueued) and change.run.run_id in running)]
@@ -378,7 +378,7 @@ def _a_round_later(snapshot: Snapshot, decided: Plan, now: datetime) -> Snapshot
 
 def _victims_return(snapshot: Snapshot, decided: Plan, now: datetime) -> Snapshot:
     running = {attempt.run_id: attempt for attempt in snapshot.running}
-    changes: list[Change] = []
+    changes: list[PlanningChange] = []
     for victim in decided.preemptions:
         attempt = running[victim.run_id]
         changes.append(AttemptEnded(victim.run_id))

@@ -129,3 +129,19 @@ def test_waits_can_be_shortened_without_changing_what_is_forgiven() -> None:
     assert hasty is not None
     assert normal.left == hasty.left
     assert (normal.not_before - a_failure("crash").at) / 10 == hasty.not_before - a_failure("crash").at
+
+
+@pytest.mark.parametrize(
+    ("lasted", "progressed", "tries_again"),
+    [
+        pytest.param(timedelta(seconds=40), False, False, id="it takes every agent down"),
+        pytest.param(timedelta(seconds=40), True, True, id="each attempt got further"),
+        pytest.param(timedelta(minutes=30), False, True, id="machines that are lost after half an hour are bad luck"),
+        pytest.param(timedelta(), False, True, id="agents that were lost before they had begun"),
+    ],
+)
+def test_a_run_that_takes_its_agents_down_is_given_up(lasted: timedelta, progressed: bool, tries_again: bool) -> None:
+    lost = a_failure("lost_agent", lasted=lasted, progressed=progressed)
+
+    assert next_attempt(RUN, lost, [lost] * 3) is not None
+    assert tries_again is (next_attempt(RUN, lost, [lost] * 4) is not None)

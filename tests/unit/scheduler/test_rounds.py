@@ -11,19 +11,20 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from mosaic.hosting.changes import Bell
+from mosaic.hosting.changes import ChangeSignal
 from mosaic.lifecycle import AttemptState, RunState
+from mosaic.model.attempt import Attempt, AttemptDirective, Directive, Launch
+from mosaic.model.resources import Resources
+from mosaic.model.run import Priority, Run
 from mosaic.wire.v1 import scheduler_pb2
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.adapters.tables import runs
-from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, Wish
-from mosaic_scheduler.domain.run import PriorityClass, Requirements, ResumeGrade
+from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
-from mosaic_scheduler.handlers.claims import Claimed
 from mosaic_scheduler.ports import RunTransaction
 from tests.fakes.scheduler import Desk
 
-WHOLE = Requirements(cpus=4)
+WHOLE = Resources(cpus=4)
 
 
 @pytest.fixture
@@ -33,13 +34,13 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.engine.dispose()
 
 
-def running(desk: Desk, run: RunEntry, attempt: int = 1) -> Claimed:
+def running(desk: Desk, run: Run, attempt: int = 1) -> Launch:
     claimed = desk.claim(run, attempt)
     desk.report(claimed, "started")
     return claimed
 
 
-def keep_alive(desk: Desk, claimed: Claimed, seconds: int) -> None:
+def keep_alive(desk: Desk, claimed: Launch, seconds: int) -> None:
     """Let time pass while the agent renews."""
     for _ in range(0, seconds, 10):
         desk.later(10)
@@ -53,38 +54,38 @@ def graded(desk: Desk, grade: ResumeGrade | None) -> None:
     desk.fleet.current = replace(view, workers=workers, revision=view.revision + 1)
 
 
-def low_and_urgent(desk: Desk) -> tuple[RunEntry, Claimed, RunEntry]:
+def low_and_urgent(desk: Desk) -> tuple[Run, Launch, Run]:
     """Return a low run that holds everything for long enough, and an urgent one that wants it."""
-    low = desk.submit(priority=PriorityClass.LOW, requirements=WHOLE)
+    low = desk.submit(priority=Priority.LOW, resources=WHOLE)
     desk.rounds.plan()
     claimed = running(desk, low)
     keep_alive(desk, claimed, 120)
-    return low, claimed, desk.submit(priority=PriorityClass.URGENT, requirements=WHOLE)
+    return low, claimed, desk.submit(priority=Priority.URGENT, resources=WHOLE)
 
 
 def test_a_run_leaves_for_an_urgent_one_and_comes_back_from_its_checkpoint(desk: Desk) -> None:
     low, claimed, urgent = low_and_urgent(desk)
 
     desk.rounds.plan()
-    assert [(low.run_id, 1, Wish.PREEMPT)] == desk.renew(claimed)
+    assert [AttemptDirective(low.run_id, 1, Directive.PREEMPT)] == desk.renew(claimed)
     desk.report(claimed, "preempted", checkpoint="checkpoints/7")
     desk.rounds.plan()
     desk.report(running(desk, urgent), "succeeded")
     desk.rounds.plan()
 
-    assert "checkpoints/7" == desk.claim(low, attempt=2).attempt.resumed_from
+    assert "checkpoints/7" == desk.claim(low, attempt=2).resume_from
 
 
 def test_a_grade_that_is_told_later_counts_for_runs_that_are_under_way(desk: Desk) -> None:
     graded(desk, None)
     low, claimed, _ = low_and_urgent(desk)
     desk.rounds.plan()
-    assert [(low.run_id, 1, Wish.CONTINUE)] == desk.renew(claimed)
+    assert [AttemptDirective(low.run_id, 1, Directive.CONTINUE)] == desk.renew(claimed)
 
     graded(desk, ResumeGrade.EXACT)
     desk.rounds.plan()
 
-    assert [(low.run_id, 1, Wish.PREEMPT)] == desk.renew(claimed)
+    assert [AttemptDirective(low.run_id, 1, Directive.PREEMPT)] == desk.renew(claimed)
 
 
 def test_cancelling_a_run_that_is_asked_to_leave_ends_it(desk: Desk) -> None:
@@ -92,7 +93,7 @@ def test_cancelling_a_run_that_is_asked_to_leave_ends_it(desk: Desk) -> None:
     desk.rounds.plan()
 
     desk.cancel(low)
-    assert [(low.run_id, 1, Wish.CANCEL)] == desk.renew(claimed)
+    assert [AttemptDirective(low.run_id, 1, Directive.CANCEL)] == desk.renew(claimed)
     desk.report(claimed, "preempted")
 
     assert RunState.CANCELLED is desk.run(low).state
@@ -102,7 +103,7 @@ def test_cancelling_a_run_that_is_asked_to_leave_ends_it(desk: Desk) -> None:
 
 
 def test_time_in_which_nobody_claims_an_attempt_is_not_time_of_the_run(desk: Desk) -> None:
-    run = desk.submit(max_wall=timedelta(seconds=20), requirements=WHOLE)
+    run = desk.submit(max_wall=timedelta(seconds=20), resources=WHOLE)
     desk.rounds.plan()
     desk.later(40)
     desk.rounds.plan()
@@ -112,11 +113,11 @@ def test_time_in_which_nobody_claims_an_attempt_is_not_time_of_the_run(desk: Des
     desk.later(19)
     desk.renew(claimed)
     desk.rounds.plan()
-    assert [(run.run_id, 1, Wish.CONTINUE)] == desk.renew(claimed)
+    assert [AttemptDirective(run.run_id, 1, Directive.CONTINUE)] == desk.renew(claimed)
     desk.later(2)
     desk.rounds.plan()
 
-    assert [(run.run_id, 1, Wish.EXPIRE)] == desk.renew(claimed)
+    assert [AttemptDirective(run.run_id, 1, Directive.EXPIRE)] == desk.renew(claimed)
 
 
 def test_an_unclaimed_run_with_a_short_limit_keeps_nobody_from_starting(desk: Desk) -> None:
@@ -144,7 +145,7 @@ def test_a_decision_that_cannot_be_true_keeps_no_other_from_happening(desk: Desk
 
     desk.rounds.plan()
 
-    assert Wish.EXPIRE is desk.attempt(sound).wish
+    assert Directive.EXPIRE is desk.attempt(sound).directive
     assert RunState.ADMITTED is desk.run(waiting).state
 
 
@@ -158,7 +159,7 @@ class CountingRuns(SqlRuns):
         with super().read() as work:
             changed_since = work.changed_since
 
-            def counted(revision: int) -> list[tuple[RunEntry, AttemptEntry | None]]:
+            def counted(revision: int) -> list[tuple[Run, Attempt | None]]:
                 changed = changed_since(revision)
                 self.found += len(changed)
                 return changed
@@ -193,21 +194,21 @@ def test_who_watches_an_old_run_is_not_read_every_run_since(desk: Desk) -> None:
     old = desk.submit()
     for _ in range(5):
         desk.cancel(desk.submit())
-    bell, store = Bell(), CountingRuns(desk.engine)
+    changes, store = ChangeSignal(), CountingRuns(desk.engine)
     api = SchedulerApi(
         store=store,
         fleet=desk.fleet,
         secrets=desk.secrets,
         clock=desk.clock,
         rounds=desk.settings,
-        bell=bell,
-        changed=bell.ring,
+        changes=changes,
+        changed=changes.notify,
     )
     watched = api.WatchRuns(scheduler_pb2.WatchRunsRequest(run_ids=[old.run_id]), Caller())  # type: ignore[arg-type]
 
     assert scheduler_pb2.RUN_STATE_QUEUED == next(watched).state
     desk.rounds.plan()
-    bell.ring()
+    changes.notify()
     assert scheduler_pb2.RUN_STATE_ADMITTED == next(watched).state
 
     assert 1 == store.found

@@ -92,7 +92,7 @@ def test_what_a_larger_fleet_would_lend_counts() -> None:
 
 
 def test_a_run_that_nobody_could_execute_does_not_count() -> None:
-    fleet = a_fleet(a_node(), queued=(a_run(capabilities=frozenset({"jax"})), a_run("stray", team="nobodys")))
+    fleet = a_fleet(a_node(), queued=(a_run("stray", team="nobodys"),))
 
     assert {} == fitting(fleet, cleanrl=a_node())
 

@@ -7,28 +7,28 @@ from typing import cast
 
 import pytest
 
-from mosaic.agent.leases import LeaseKeeper
-from mosaic.agent.nursery import Nursery
-from mosaic.agent.ports import Held, Wish
+from mosaic.agent.execution.leases import LeaseKeeper
+from mosaic.agent.execution.supervisor import AttemptSupervisor
 from mosaic.errors import ServiceUnavailable
 from mosaic.ids import RunId
+from mosaic.model.attempt import AttemptDirective, HeldAttempt
 from tests.fakes.agent import eventually
 
 
 class Cradle:
-    """A nursery with one attempt in it, which obeys once it has raised what it is told to."""
+    """A supervisor with one attempt in it, which obeys once it has raised what it is told to."""
 
     def __init__(self, *faults: Exception) -> None:
         self.obeyed = 0
         self._faults = list(faults)
 
-    def held(self) -> list[Held]:
-        return [Held(RunId("run-1"), 1, "token")]
+    def held(self) -> list[HeldAttempt]:
+        return [HeldAttempt(RunId("run-1"), 1, "token")]
 
     def shortest_lease_s(self) -> float:
         return 0.04
 
-    def obey(self, wishes: Sequence[Wish]) -> None:
+    def obey(self, wishes: Sequence[AttemptDirective]) -> None:
         if self._faults:
             raise self._faults.pop(0)
         self.obeyed += 1
@@ -37,7 +37,7 @@ class Cradle:
 @pytest.mark.parametrize("fault", [ServiceUnavailable("the scheduler", "nowhere"), RuntimeError("loop is closed")])
 def test_a_wish_that_cannot_be_obeyed_does_not_end_the_renewals(fault: Exception) -> None:
     cradle = Cradle(fault)
-    keeper = LeaseKeeper(cast("Nursery", cradle), lambda held: [])
+    keeper = LeaseKeeper(cast("AttemptSupervisor", cradle), lambda held: [])
 
     keeper.start()
     eventually(lambda: cradle.obeyed)

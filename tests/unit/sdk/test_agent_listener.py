@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import pytest
 
-from mosaic.agent.backlog import Backlog
-from mosaic.agent.listener import FLUSH_S, LINGER_S, LONGEST_REST_S, REST_BYTES, SHORTEST_REST_S, Listener
-from mosaic.agent.spool import Spool
-from mosaic.agent.stream import Stream
-from mosaic.agent.translate import Mask
+from mosaic.agent.telemetry.backlog import Backlog
+from mosaic.agent.telemetry.lines import Mask
+from mosaic.agent.telemetry.pipes import FLUSH_S, LINGER_S, LONGEST_REST_S, REST_BYTES, SHORTEST_REST_S, Listener
+from mosaic.agent.telemetry.spool import Spool
+from mosaic.agent.telemetry.stream import Stream
 
 LINE = b'{"event":"metric","payload":{"name":"loss","value":1}}\n'
 
@@ -99,7 +99,7 @@ def ear(tmp_path: Path) -> Iterator[Ear]:
     listener = Listener(
         stream,
         cast("asyncio.AbstractEventLoop", loop),
-        on_landmark=lambda _landmark: None,
+        on_lifecycle_line=lambda _lifecycle_line: None,
         on_first_line=lambda: None,
         on_frames=lambda: frames.append(loop.now),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mosaic.agent.outcome import Ending, Evidence, judge
+from mosaic.agent.execution.outcome import Ending, Evidence, judge
 from mosaic.lifecycle import AttemptFact, FailureKind
 
 CASES = {
@@ -62,11 +62,77 @@ def test_judgement(sentence: str) -> None:
     assert (FailureKind(kind) if kind else None) is outcome.failure_kind
 
 
-def test_the_reason_of_a_crash_is_what_the_worker_said_last() -> None:
-    outcome = judge(Evidence(1, stderr_tail=("Traceback ...", "ValueError: no such env")))
-
-    assert outcome.reason == "Traceback ...\nValueError: no such env (exit code 1)"
+def first_line(evidence: Evidence) -> str:
+    return judge(evidence).reason.partition("\n")[0]
 
 
-def test_a_reason_names_the_signal() -> None:
-    assert judge(Evidence(-11)).reason == "ended by SIGSEGV"
+def test_what_the_worker_said_goes_before_what_it_printed() -> None:
+    tail = ("Traceback (most recent call last):", "KeyError: 'x'")
+    evidence = Evidence(1, last_word="run_failed", last_error="diverged", error_type="Diverged", stderr_tail=tail)
+
+    assert "Diverged: diverged" == first_line(evidence)
+    assert judge(evidence).reason.endswith("KeyError: 'x'")
+
+
+@pytest.mark.parametrize("name", ["BadInput", "SystemExit", ""])
+def test_names_that_say_nothing_are_left_out(name: str) -> None:
+    assert "env_id: no such" == first_line(Evidence(2, last_error="env_id: no such", error_type=name))
+
+
+def test_an_error_without_a_message_is_told_by_its_place() -> None:
+    trace = 'Traceback (most recent call last):\n  File "/a/loop.py", line 7, in run\n    assert x\nAssertionError\n'
+
+    assert "AssertionError at loop.py:7" == first_line(Evidence(1, error_type="AssertionError", traceback=trace))
+
+
+def test_an_unusual_exit_is_named_with_what_was_said() -> None:
+    assert "ValueError: odd (exit code 3)" == first_line(Evidence(3, last_error="odd", error_type="ValueError"))
+    assert "no device (ended by SIGABRT)" == first_line(Evidence(-6, stderr_tail=("  what():  no device",)))
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (-11, "ended by SIGSEGV: native code touched memory that is not its own"),
+        (143, "ended by SIGTERM: somebody asked it to end; the platform did not"),
+        (-10, "ended by SIGUSR1"),
+        (-35, "ended by signal 35: it did not say why"),
+        (1, "exit code 1: it did not say why"),
+    ],
+)
+def test_an_exit_without_a_word_is_told_by_itself(code: int, sentence: str) -> None:
+    assert sentence == judge(Evidence(code)).reason
+
+
+def test_what_led_to_an_exception_tells_its_kind() -> None:
+    """A library may wrap the lack of memory in an error of its own."""
+    trace = (
+        "Traceback (most recent call last):",
+        "MemoryError",
+        "The above exception was the direct cause of the following exception:",
+        "Traceback (most recent call last):",
+        "EnvironmentFailed: in step()",
+    )
+    survived = (
+        "Traceback (most recent call last):",
+        "MemoryError",
+        "Traceback (most recent call last):",
+        "KeyError: 1",
+    )
+
+    assert FailureKind.OUT_OF_MEMORY is judge(Evidence(1, stderr_tail=trace)).failure_kind
+    assert FailureKind.CRASH is judge(Evidence(1, stderr_tail=survived)).failure_kind
+
+
+def test_a_full_disk_is_not_the_fault_of_the_run() -> None:
+    outcome = judge(Evidence(1, last_error="[Errno 28] No space left on device: 'x'", error_type="OSError"))
+
+    assert FailureKind.INFRASTRUCTURE is outcome.failure_kind
+    assert "the disk is full: OSError: [Errno 28] No space left on device: 'x'" == outcome.reason
+
+
+def test_a_reason_is_bounded_and_keeps_the_end_of_its_context() -> None:
+    outcome = judge(Evidence(1, last_error="x" * 9000, stderr_tail=("y" * 500,) * 200 + ("the end",)))
+
+    assert len(outcome.reason) < 4000
+    assert outcome.reason.endswith("the end")

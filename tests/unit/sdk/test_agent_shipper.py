@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mosaic.agent.backlog import Backlog
-from mosaic.agent.shipper import Shipper
-from mosaic.agent.spool import Spool
+from mosaic.agent.telemetry.backlog import Backlog
+from mosaic.agent.telemetry.shipper import Shipper
+from mosaic.agent.telemetry.spool import Spool
 from mosaic.errors import BrokerUnavailable
 from mosaic.events.frame import EncodedFrame
 

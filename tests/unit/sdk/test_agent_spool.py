@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mosaic.agent.spool import Spool
+from mosaic.agent.telemetry.spool import Spool
 from mosaic.events.frame import decode
 
 
@@ -152,3 +152,29 @@ def test_a_full_disk_loses_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     spool.flush()
 
     assert numbered(b"one", b"two") == take_lines(spool)
+
+
+def test_a_disk_that_is_full_of_what_was_confirmed_takes_lines_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last segment held its place for ever, so as many agents as fitted on a small disk waited for each other."""
+    room, write = 900, os.writev
+
+    def write_if_there_is_room(descriptor: int, parts: list[bytes]) -> int:
+        if sum(path.stat().st_size for path in tmp_path.iterdir()) + sum(map(len, parts)) > room:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, parts)
+
+    monkeypatch.setattr(os, "writev", write_if_there_is_room)
+    spool, sent = a_spool(tmp_path, frame_bytes=1), list[tuple[int, bytes]]()
+    for number in range(50):
+        try:
+            spool.append(b"%d\n" % number, 1.0)
+        except OSError:
+            spool.flush()
+        frames = spool.take(frames=9, size_bytes=10**6)
+        sent += [(frame.first_seq, decode(frame.body).lines[0]) for frame in frames]
+        spool.confirm([frame.first_seq for frame in frames])
+
+    assert numbered(*(b"%d" % number for number in range(50))) == sent
+    assert 50 == a_spool(tmp_path).next_seq

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosaic.agent.translate import (
+from mosaic.agent.telemetry.lines import (
     LineCutter,
     Mask,
     StepThinner,
-    is_step,
-    landmarks,
+    lifecycle_lines,
+    may_be_thinned,
     may_concern_agent,
     quiet_s,
-    replace_impostors,
+    reject_forged_events,
 )
 from mosaic.events import AGENT_KINDS, LogLine, Violation, read_line
 
@@ -120,7 +120,7 @@ def lifecycle(event: str, **payload: object) -> bytes:
     return json.dumps({"event": event, "payload": payload, "run_id": "r", "timestamp": 1.0}).encode()
 
 
-def test_landmarks_are_found_in_order() -> None:
+def test_lifecycle_lines_are_found_in_order() -> None:
     block = b"\n".join(
         [
             lifecycle("run_started"),
@@ -131,9 +131,9 @@ def test_landmarks_are_found_in_order() -> None:
         ]
     )
 
-    found = landmarks(block)
+    found = lifecycle_lines(block)
 
-    assert [landmark.kind for landmark in found] == ["run_started", "checkpoint_saved", "run_failed"]
+    assert [lifecycle_line.kind for lifecycle_line in found] == ["run_started", "checkpoint_saved", "run_failed"]
     assert found[1].payload == {"checkpoint_path": "checkpoints/1.npz"}
 
 
@@ -149,15 +149,16 @@ def test_landmarks_are_found_in_order() -> None:
         b'\xff\xfe{"event":"run_failed"\n',
     ],
 )
-def test_what_only_looks_like_a_landmark_is_none(line: bytes) -> None:
-    assert landmarks(line) == []
+def test_what_only_looks_like_a_lifecycle_line_is_none(line: bytes) -> None:
+    assert lifecycle_lines(line) == []
 
 
 @pytest.mark.parametrize("key", ["event", "type", "event_type"])
-def test_landmarks_may_name_themselves_in_three_ways(key: str) -> None:
-    found = landmarks(json.dumps({key: "run_canceled", "reason": "why"}).encode() + b"\n")
+@pytest.mark.parametrize("word", ["run_cancelled", "run_canceled", "cancelled", "canceled"])
+def test_lifecycle_lines_may_name_themselves_in_three_ways_and_by_any_alias(key: str, word: str) -> None:
+    found = lifecycle_lines(json.dumps({key: word, "reason": "why"}).encode() + b"\n")
 
-    assert [landmark.kind for landmark in found] == ["run_cancelled"]
+    assert [lifecycle_line.kind for lifecycle_line in found] == ["run_cancelled"]
 
 
 def test_only_steps_are_thinned() -> None:
@@ -168,7 +169,7 @@ def test_only_steps_are_thinned() -> None:
 
     assert thinned.dropped == 90
     assert all(other in thinned.block for other in others)
-    assert sum(is_step(line) for line in thinned.block.splitlines()) == 10
+    assert sum(may_be_thinned(line) for line in thinned.block.splitlines()) == 10
 
 
 def beat(**payload: object) -> bytes:
@@ -194,9 +195,9 @@ def test_only_heartbeats_that_say_so_tell_of_quiet(data: bytes, expected: float 
 
 
 def test_a_heartbeat_that_tells_of_a_pause_concerns_the_agent() -> None:
-    [found] = landmarks(beat(step=1) + beat(paused=True) + beat(paused="yes"))
+    [found] = lifecycle_lines(beat(step=1) + beat(paused=True))
 
-    assert ("paused", True) == (found.kind, found.payload["paused"])
+    assert ("heartbeat", True) == (found.kind, found.payload["paused"])
 
 
 def test_lines_that_speak_as_the_agent_are_replaced_and_no_others() -> None:
@@ -209,7 +210,7 @@ def test_lines_that_speak_as_the_agent_are_replaced_and_no_others() -> None:
         ]
     )
 
-    replaced = replace_impostors(block, lambda kind, line: f"<{kind} of {len(line)}>\n".encode())
+    replaced = reject_forged_events(block, lambda kind, line: f"<{kind} of {len(line)}>\n".encode())
 
     lines = block.split(b"\n")
     assert [lines[0], b"<attempt_ended of 46>", lines[2], b"<telemetry_resumed of 59>", b""] == replaced.split(b"\n")
@@ -221,7 +222,7 @@ def test_no_spelling_lets_a_worker_speak_as_the_agent(kind: str, disguise: Calla
     payload = '{"outcome":"succeeded","reason":"because","text":"attempt"}'
     line = f'{{"event":"{disguise(kind)}","payload":{payload}}}\n'.encode()
 
-    passed = replace_impostors(line, lambda *_: b"replaced\n") if may_concern_agent(line) else line
+    passed = reject_forged_events(line, lambda *_: b"replaced\n") if may_concern_agent(line) else line
 
     reading = read_line(passed[:-1])
     assert isinstance(reading, Violation | LogLine) or reading.event not in AGENT_KINDS

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mosaic.cli import fleet, reading
+from mosaic.cli import fleet, results
 from mosaic.cli.envs import Worker, chosen, details, family_table
 from mosaic.cli.follow import follow_runs
 from mosaic.cli.plot import Line, plot
-from mosaic.cli.render import document, no_plan, run_table, shown
+from mosaic.cli.render import display, document, no_plan
 from mosaic.cli.settings import settings_table, takes
-from mosaic.client import Agent, Fleet, Node, Resources, Run, Summary, Team, TeamTerms
-from mosaic.client.reading import team, team_request
+from mosaic.client import Agent, Fleet, Node, Run, RunSpec
+from mosaic.client.messages import team_request
 from mosaic.errors import NotFound
 from mosaic.lifecycle import RunState
 from mosaic.worker.environments import catalog, families, find
@@ -57,8 +57,8 @@ def test_names_are_drawn_as_they_are_written(name: str) -> None:
     ],
 )
 def test_text_cannot_control_a_terminal(text: str, seen: str) -> None:
-    assert seen == shown(text, TERMINAL).replace("\\[", "[")
-    assert text == shown(text, PIPE).replace("\\[", "["), "a pipe gets what the worker wrote"
+    assert seen == display(text, TERMINAL).replace("\\[", "[")
+    assert text == display(text, PIPE).replace("\\[", "["), "a pipe gets what the worker wrote"
 
 
 @dataclass(frozen=True)
@@ -125,44 +125,9 @@ def test_the_settings_of_a_worker_fit_into_80_columns() -> None:
 
 def a_listed_run(seed: int, *, name: str = "", reason: str = "") -> Run:
     """Return a run as `mosaic runs` gets it."""
-    return Run(
-        run_id=f"01M7K9EGFBN1PBVB4AF7TNTME{seed}",
-        worker="reference",
-        state=RunState.SUCCEEDED,
-        attempt=1,
-        name=name,
-        team="default",
-        user="ada",
-        priority="normal",
-        seed=seed,
-        config={},
-        reason_code="",
-        reason=reason,
-        submitted_at=datetime.now(timezone.utc),
-        started_at=None,
-        ended_at=None,
-        config_digest="",
-        agent_id="",
-        node_id="",
-        gpu_ids=(),
-        labels={},
-        resources=Resources(),
-    )
-
-
-def test_runs_are_listed_in_80_columns_without_empty_ones() -> None:
-    runs = [a_listed_run(seed) for seed in (1, 2)]
-    numbers = {run.run_id: Summary(run.run_id, 9, 100_353, 9.0, 494.5, 3, None, True) for run in runs}
-
-    drawn = printed(run_table(runs, numbers))
-
-    assert "…" not in drawn
-    assert ["run", "worker", "seed", "team", "state", "step", "return", "age"] == drawn.splitlines()[0].split()
-    assert ["F7TNTME1", "reference", "1", "default", "succeeded", "100,353", "494.5", "0s"] == (
-        drawn.splitlines()[1].split()
-    )
-    crowded = printed(run_table([a_listed_run(2, name="n" * 50, reason="r" * 90)], numbers))
-    assert [] == [word for word in ("F7TNTME2", "succeeded", "100,353") if word not in crowded]
+    now = datetime.now(timezone.utc)
+    spec = RunSpec("reference", name=name, team="default", user="ada", seed=seed)
+    return Run(f"01M7K9EGFBN1PBVB4AF7TNTME{seed}", spec, RunState.SUCCEEDED, now, now, attempt=1, reason=reason)
 
 
 def test_a_worker_that_lists_its_environments_trains_on_no_others() -> None:
@@ -221,16 +186,15 @@ def test_only_what_a_worker_can_train_on_is_chosen() -> None:
 
 
 def test_only_the_terms_that_are_given_are_sent() -> None:
-    sent = team_request("vision", TeamTerms(gpus=4, weight=2.0))
+    sent = team_request("vision", {"gpus": 4, "weight": 2.0, "max_running": None})
 
-    assert (2.0, 4) == (sent.weight, sent.quota.gpus)
-    assert not sent.HasField("max_running")
-    assert not sent.quota.HasField("cpus")
-    assert Team("vision", 2.0, 4, 0.0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0) == team(sent)
+    assert ("vision", 2.0, 4) == (sent.team.name, sent.team.weight, sent.team.quota.gpus)
+    assert ["quota.gpus", "weight", "max_running"] == list(sent.terms)
+    assert not sent.team.HasField("max_running")
 
 
 def an_agent(agent_id: str, node_id: str, **changes: Any) -> Agent:
-    agent = Agent(agent_id, node_id, "reference", "0.1.0", 8, "queue", False, True, None, "MOSAIC/1.0")
+    agent = Agent(agent_id, node_id, "reference", "0.1.0", 8, "queue", "MOSAIC/2.0", datetime.now(timezone.utc))
     return replace(agent, **changes)
 
 
@@ -280,23 +244,23 @@ class Slow:
         state = RunState.RUNNING if self._looks < 5 else RunState.SUCCEEDED
         return SimpleNamespace(run=replace(a_listed_run(1), run_id=run_id, state=state))
 
-    def series(self, run_id: str) -> list[Any]:
+    def series(self, run_id: str, *, attempt: int = 0) -> list[Any]:
         return [SimpleNamespace(name=self._name)] if self._looks > 3 else []
 
-    def curve(self, run_id: str, name: str, *, resolution: int) -> Any:
-        return SimpleNamespace(steps=[1.0], means=[2.0], unit="env_steps")
+    def curve(self, run_id: str, name: str, *, attempt: int = 0, resolution: int) -> Any:
+        return SimpleNamespace(steps=[1.0], means=[2.0], counts=[1], unit="env_steps")
 
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "connect", lambda: nullcontext(Slow("loss")))
-    monkeypatch.setattr(reading, "_REFRESH_S", 0.0)
+    monkeypatch.setattr(results, "connect", lambda: nullcontext(Slow("loss")))
+    monkeypatch.setattr(results, "_REFRESH_S", 0.0)
     monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.mark.usefixtures("slow")
 def test_who_watches_a_curve_waits_until_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    reading.metrics(["01A"], name=["loss"], watch=True, as_json=True)
+    results.metrics(["01A"], name=["loss"], watch=True, as_json=True)
 
     told, aside = capsys.readouterr()
     points = [len(json.loads(line)["01A"]["loss"][0]) for line in told.splitlines()]
@@ -306,7 +270,7 @@ def test_who_watches_a_curve_waits_until_there_is_one(capsys: pytest.CaptureFixt
 
 @pytest.mark.usefixtures("slow")
 def test_a_picture_is_drawn_again_when_its_curve_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    reading.metrics(["01A"], name=["loss"], watch=True)
+    results.metrics(["01A"], name=["loss"], watch=True)
 
     assert "loss" in capsys.readouterr().out
 
@@ -314,7 +278,7 @@ def test_a_picture_is_drawn_again_when_its_curve_is_there(capsys: pytest.Capture
 @pytest.mark.usefixtures("slow")
 def test_a_curve_that_never_came_is_an_error_when_the_run_has_ended() -> None:
     with pytest.raises(NotFound, match="run 01A has no curve 'los', did you mean 'loss'"):
-        reading.metrics(["01A"], name=["los"], watch=True)
+        results.metrics(["01A"], name=["los"], watch=True)
 
 
 @pytest.mark.timeout(10)
@@ -326,6 +290,21 @@ def test_who_follows_a_run_hears_of_whatever_broke_the_watching() -> None:
 
     with pytest.raises(BrokenPipeError, match="the reader has gone"):
         follow_runs(platform, ["run-1"], quiet=True)
+
+
+def test_who_followed_a_run_that_failed_reads_the_sentence_and_where_the_rest_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    why = "ValueError: no angle\nTraceback (most recent call last):\n  train()"
+    run = replace(a_listed_run(1, reason=why), state=RunState.FAILED)
+    platform: Any = SimpleNamespace(watch=lambda *_args, **_kwargs: iter([run]))
+
+    follow_runs(platform, [run.run_id], quiet=False)
+
+    said = capsys.readouterr().out
+    assert f"run {run.run_id} failed: ValueError: no angle\n" in said
+    assert "Traceback" not in said
+    assert "why: mosaic logs" in said
 
 
 def test_a_worker_that_is_not_here_is_named_with_the_command_that_shows_its_plan(

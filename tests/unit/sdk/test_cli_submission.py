@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -13,15 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from mosaic.cli.__main__ import app
+from mosaic.cli import plan, run_file
+from mosaic.cli.app import app
 from mosaic.cli.options import read_seeds, read_values
-from mosaic.cli.submit import read_submission
-from mosaic.client import Resources, Submission
+from mosaic.cli.run_file import read_run_file
+from mosaic.cli.submit import _rehearse
+from mosaic.client import Mosaic, Resources, RunSpec
 from mosaic.client.checks import faults_of
-from mosaic.client.reading import submit_request
+from mosaic.client.messages import submit_request
 from mosaic.errors import BadInput
 
-GOOD = Submission("reference")
+GOOD = RunSpec("reference")
 
 
 def faults_in_file(folder: Path, text: str) -> str:
@@ -29,7 +32,7 @@ def faults_in_file(folder: Path, text: str) -> str:
     path = folder / "run.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput) as caught:
-        read_submission(path)
+        read_run_file(path)
     return str(caught.value)
 
 
@@ -44,10 +47,10 @@ def faults_in_file(folder: Path, text: str) -> str:
         pytest.param({"seeds": (1, 2.5)}, "a seed must be a whole number, not 2.5", id="half a seed"),
         pytest.param({"seeds": 3}, "seeds must be a list, not 3", id="one number for seeds"),
         pytest.param({"seed": 1, "seeds": (2, 3)}, "ask for a seed or for seeds, not for both", id="both"),
-        pytest.param({"max_retries": 10**12}, "max_retries must lie between -1 and 2147483647", id="retries"),
-        pytest.param({"max_wall_s": float("inf")}, "max_wall_s must lie between 0 and", id="no end"),
-        pytest.param({"max_wall_s": float("nan")}, "max_wall_s must lie between 0 and", id="not a time"),
-        pytest.param({"hang_limit_s": -1}, "hang_limit_s must lie between 0 and", id="negative time"),
+        pytest.param({"max_retries": 10**12}, "max_retries must lie between 0 and 2147483647", id="retries"),
+        pytest.param({"max_wall": float("inf")}, "max_wall must lie between 0 and", id="no end"),
+        pytest.param({"max_wall": float("nan")}, "max_wall must lie between 0 and", id="not a time"),
+        pytest.param({"hang_limit": -1}, "hang_limit must lie between 0 and", id="negative time"),
         pytest.param({"labels": {"lr": 0.1}}, "labels.lr must be text, not 0.1; write it in quotes", id="label"),
         pytest.param({"labels": {1: "a"}}, "key 1 of labels must be text", id="key of a label"),
         pytest.param({"labels": ["a"]}, "labels must hold keys and values, not a list", id="a list of labels"),
@@ -63,11 +66,13 @@ def faults_in_file(folder: Path, text: str) -> str:
     ],
 )
 def test_what_cannot_be_sent_is_said(changed: dict[str, Any], fault: str) -> None:
+    seeds = changed.pop("seeds", ())
     asked = replace(GOOD, **changed)
+    told = faults_of(asked, seeds=seeds)
 
-    assert [] != [told for told in faults_of(asked) if told.startswith(fault)], faults_of(asked)
+    assert [] != [one for one in told if one.startswith(fault)], told
     with pytest.raises(BadInput):
-        submit_request(asked, dry_run=True)
+        submit_request(asked, seeds=seeds, idempotency_key="")
 
 
 def test_all_faults_of_a_submission_are_told_at_once() -> None:
@@ -79,10 +84,12 @@ def test_all_faults_of_a_submission_are_told_at_once() -> None:
 def test_a_submission_without_faults_is_sent() -> None:
     moment = datetime(2030, 1, 31, 12, tzinfo=timezone.utc)
     config = {"lr": 1e-3, "sizes": [64, 64], "nothing": None, "on": True, "deep": {"a": {"b": "ü"}}}
-    asked = replace(GOOD, config=config, seeds=(1, 2), labels={"a": "b"}, not_before=moment)
+    asked = replace(GOOD, config=config, priority="high", max_wall=90, labels={"a": "b"}, not_before=moment)
 
-    assert [] == faults_of(asked)
-    assert [1, 2] == list(submit_request(asked, dry_run=False).seeds)
+    sent = submit_request(asked, seeds=(1, 2), idempotency_key="")
+
+    assert [] == faults_of(asked, seeds=(1, 2))
+    assert ([1, 2], "high", 90.0) == (list(sent.seeds), sent.spec.priority, sent.spec.max_wall_s)
 
 
 def test_a_config_without_an_end_is_refused() -> None:
@@ -102,11 +109,11 @@ def test_a_file_may_name_a_range_of_seeds_and_a_time(tmp_path: Path) -> None:
         "worker: reference\nseeds: 1..3\nnot_before: 2030-01-31T12:00:00Z\nconfig: {lr: 1e-3, day: 2026-01-31}\n"
     )
 
-    asked = read_submission(path)
+    read = read_run_file(path)
 
-    assert (1, 2, 3) == asked.seeds
-    assert datetime(2030, 1, 31, 12, tzinfo=timezone.utc) == asked.not_before
-    assert {"lr": 1e-3, "day": "2026-01-31"} == asked.config
+    assert (1, 2, 3) == read.seeds
+    assert datetime(2030, 1, 31, 12, tzinfo=timezone.utc) == read.spec.not_before
+    assert {"lr": 1e-3, "day": "2026-01-31"} == read.spec.config
 
 
 @pytest.mark.parametrize(
@@ -129,7 +136,11 @@ def test_every_fault_of_a_file_is_told(tmp_path: Path, text: str, faults: list[s
     assert [] == [fault for fault in faults if fault not in told], told
 
 
-KEYS = st.sampled_from([*Submission.__dataclass_fields__, "wroker", "gpus", "lr"]) | st.integers() | st.text(max_size=5)
+KEYS = (
+    st.sampled_from([*RunSpec.__dataclass_fields__, *(key.name for key in run_file.KEYS), "wroker", "lr"])
+    | st.integers()
+    | st.text(max_size=5)
+)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.dates() | st.datetimes()
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3))
 
@@ -154,10 +165,10 @@ def test_any_text_is_a_submission_or_bad_input(tmp_path_factory: pytest.TempPath
 
 def _must_be_sent_or_refused(path: Path) -> None:
     try:
-        asked = read_submission(path)
+        read = read_run_file(path)
     except BadInput:
         return
-    submit_request(asked, dry_run=True).SerializeToString()
+    submit_request(read.spec, seeds=read.seeds, idempotency_key=read.idempotency_key).SerializeToString()
 
 
 @pytest.mark.parametrize(
@@ -194,6 +205,10 @@ def test_a_date_is_text_and_every_value_that_cannot_be_read_is_named() -> None:
             ["--gpus: ", "--seed: ", "--max-wall: ", "--label: ", "--set: "],
             id="all at once",
         ),
+        pytest.param(("--seed", ""), ["--seed: '' is not a seed; write 7"], id="an empty seed"),
+        pytest.param(("--env", "", "--name", ""), ["--env: is empty", "--name: is empty"], id="empty texts"),
+        pytest.param(("--steps", "0"), ["--steps: '0' is no number of steps"], id="no steps"),
+        pytest.param(("--max-wall", "0s"), ["--max-wall: '0s' is no time at all"], id="no time"),
         pytest.param(("--config", "nowhere.yaml"), ["nowhere.yaml: cannot be read"], id="no such file"),
     ],
 )
@@ -202,3 +217,20 @@ def test_flags_with_faults_are_refused_before_anybody_is_asked(words: tuple[str,
 
     assert isinstance(result.exception, BadInput)
     assert [] == [fault for fault in faults if fault not in str(result.exception)]
+
+
+def test_a_dry_run_that_the_worker_refuses_does_not_say_that_it_would_be_accepted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuses(*_: Any) -> None:
+        raise BadInput("reference refuses such a run", ["env_id: there is no environment 'CartPol-v1' here"])
+
+    monkeypatch.setattr(plan, "plan_of", refuses)
+    platform = Mock(spec=Mosaic)
+    platform.predict.return_value = ["1 run of worker reference 1.0 would be accepted"]
+    platform.worker.return_value.config_schema = {}
+
+    with pytest.raises(BadInput):
+        _rehearse(platform, run_file.RunFile(GOOD), as_json=False)
+
+    assert "would be accepted" not in capsys.readouterr().out

@@ -9,10 +9,10 @@ import pytest
 
 from mosaic.testing.checks import configuration, identity, repeating, running, stopping
 from mosaic.testing.evidence import MidpointCheckpoint, Patience
-from mosaic.testing.process import Finished
 from mosaic.testing.report import Outcome, Verdict
 from mosaic.testing.subject import Subject
-from mosaic.testing.transcript import Line, Transcript
+from mosaic.worker.trial.process import Finished
+from mosaic.worker.trial.transcript import Line, Transcript
 
 
 def event(kind: str, **payload: object) -> str:
@@ -347,6 +347,26 @@ def test_a_continuation_is_graded_by_how_exact_it_is(resumed: Any, outcome: Outc
 
     assert outcome is verdict.outcome
     assert words in verdict.sentence
+
+
+def test_what_is_unlike_is_named_by_its_series_with_both_means_and_the_rule() -> None:
+    whole = [*WHOLE, *(("return", step, 10.0 * step) for step in range(1, 9))]
+    resumed = [
+        *(("loss", step, 50.0) for step in range(5, 9)),
+        *(("return", step, 10.0 * step) for step in range(5, 9)),
+    ]
+
+    said = repeating.graded(whole, 4, resumed).sentence
+
+    assert "series 'loss' has a mean of 50 after the checkpoint and of 0.158631 in the uninterrupted run" in said
+    assert "series 'return'" not in said
+    assert repeating.RULE_OF_GRADE_B in said
+
+
+def test_a_series_that_ends_with_the_checkpoint_is_named() -> None:
+    said = repeating.graded([*WHOLE, ("norm", 8, 1.0)], 4, WHOLE[4:]).sentence
+
+    assert "series 'norm' has 1 values in the uninterrupted run and none after the checkpoint" in said
 
 
 SIMILAR = [("loss", step, 1.0 / step + 0.001) for step in range(5, 9)]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mosaic.testing.inspection import round_trip_faults
-from mosaic.testing.process import Finished, WorkerProcess
+from mosaic.worker.trial.inspection import round_trip_faults
+from mosaic.worker.trial.process import Finished, WorkerProcess
 
 LEAVE_BEHIND = """
 import subprocess, sys

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mosaic.testing.short_config import length_fields, long_config, misnested, nested, short_config
+from mosaic.worker.trial.short_config import length_fields, long_config, misnested, nested, short_config
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mosaic.testing.transcript import Line, Transcript, first_difference
+from mosaic.worker.trial.transcript import Line, Transcript, first_difference
 
 
 def event(kind: str, **payload: object) -> str:

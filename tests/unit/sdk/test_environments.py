@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mosaic.agent.environments import (
+import mosaic.errors
+from mosaic.errors import BadInput, WorkerBroken
+from mosaic.home import home_directory
+from mosaic.installer.environments import (
     AlreadyInstalled,
     EnvironmentNotFound,
     find_environment,
@@ -13,11 +21,10 @@ from mosaic.agent.environments import (
     installed_environments,
     remove,
 )
-from mosaic.agent.interpreters import Interpreter, PythonMissing, Version, choose_interpreter, fits
-from mosaic.agent.recipes import Recipe, find_recipe, known_images
-from mosaic.agent.venvs import for_cpus
-from mosaic.errors import BadInput, WorkerBroken
-from mosaic.hosting.settings import home_directory
+from mosaic.installer.interpreters import Interpreter, PythonMissing, Version, choose_interpreter, fits
+from mosaic.installer.provenance import Commit, commit_of
+from mosaic.installer.recipes import Recipe, find_recipe, known_images
+from mosaic.installer.venvs import for_cpus
 
 CORRIDOR = Recipe("corridor", "mosaic-corridor")
 
@@ -50,6 +57,29 @@ def test_an_installed_environment_is_found_with_what_it_was_made_from(tmp_path: 
     assert [made] == installed_environments(tmp_path)
     assert (made.source, made.python_version, made.size_mb) == ("mosaic-corridor", "3.11.4", 2.0)
     assert tmp_path / "workers" / "corridor" / "bin" / "python" == made.python
+
+
+def test_an_environment_keeps_the_digest_of_its_lock_and_the_commit_of_its_source(tmp_path: Path) -> None:
+    project, lock = Path(__file__).parent, tmp_path / "requirements.lock"
+    lock.write_text("numpy==2.4.6\n")
+    recipe = Recipe("corridor", str(project), lock=lock)
+
+    made = install(recipe, tmp_path, build=a_builder())
+
+    assert f"sha256:{hashlib.sha256(b'numpy==2.4.6' + bytes([10])).hexdigest()}" == made.lock_digest
+    assert commit_of(project) == Commit(made.commit, made.dirty)
+    assert [made] == installed_environments(tmp_path)
+
+
+def test_an_environment_from_an_index_has_neither(tmp_path: Path) -> None:
+    made = install(CORRIDOR, tmp_path, build=a_builder())
+
+    assert (None, None, None) == (made.lock_digest, made.commit, made.dirty)
+
+
+def test_only_a_directory_can_be_edited(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="only a project directory can be edited"):
+        find_recipe("mosaic-corridor", start=tmp_path, editable=True)
 
 
 def test_the_work_of_installing_can_be_followed(tmp_path: Path) -> None:
@@ -183,10 +213,61 @@ def test_a_pinned_python_goes_before_the_bounds(tmp_path: Path) -> None:
     assert find_recipe(f"{tmp_path}/", start=Path()).python == "3.10"
 
 
-def test_a_name_that_is_no_directory_is_a_distribution(tmp_path: Path) -> None:
+def test_a_distribution_is_named_as_one_or_asked_for(tmp_path: Path) -> None:
     recipe = find_recipe("mosaic-corridor", start=tmp_path)
 
     assert (recipe.name, recipe.source, recipe.lock) == ("mosaic-corridor", "mosaic-corridor", None)
+    assert "corridor" == find_recipe("corridor", start=tmp_path, from_index=True).source
+    assert "cleanrl" == find_recipe("cleanrl", start=tmp_path, from_index=True).source
+
+
+def test_a_name_that_was_mistyped_is_not_looked_for_in_the_package_index(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+
+    with pytest.raises(BadInput, match=r"\(.*cleanrl.*\), did you mean 'cleanrl'\?.*--from-index"):
+        find_recipe("clenrl", start=tmp_path)
+    with pytest.raises(BadInput, match=r"write \./mine"):
+        find_recipe("mine", start=tmp_path)
+
+
+def test_without_a_checkout_a_worker_of_ours_is_its_distribution(tmp_path: Path) -> None:
+    sdk = installed_from(tmp_path / "nowhere" / "mosaic_sdk-0.1.0-py3-none-any.whl", tmp_path / "site")
+
+    assert "mosaic-reference" == asked_for("reference", sdk)
+
+
+def test_a_worker_of_ours_is_taken_from_the_wheels_that_the_sdk_came_from(tmp_path: Path) -> None:
+    """The file itself, so that a package of the same name in an index is never taken for ours."""
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    for name in ("mosaic_sdk-0.1.0", "mosaic_reference-1.0.0"):
+        (dist / f"{name}-py3-none-any.whl").touch()
+    sdk = installed_from(dist / "mosaic_sdk-0.1.0-py3-none-any.whl", tmp_path / "site")
+
+    assert str(dist / "mosaic_reference-1.0.0-py3-none-any.whl") == asked_for("reference", sdk)
+    assert str(dist / "mosaic_sdk-0.1.0-py3-none-any.whl") == asked_for("mosaic-sdk", sdk)
+
+
+def installed_from(wheel: Path, site: Path) -> Path:
+    """Write down in *site* what pip does when it installs the SDK from *wheel*."""
+    record = site / "mosaic_sdk-0.1.0.dist-info"
+    record.mkdir(parents=True)
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: mosaic-sdk\nVersion: 0.1.0\n")
+    (record / "direct_url.json").write_text(json.dumps({"url": wheel.as_uri(), "archive_info": {}}))
+    return site
+
+
+def asked_for(name: str, site: Path) -> str:
+    """Return what pip would be asked for outside a checkout, where the SDK is installed as *site* says."""
+    program = (
+        "import pathlib, sys; from mosaic.installer.recipes import find_recipe;"
+        "print(find_recipe(sys.argv[1], start=pathlib.Path('/')).source)"
+    )
+    environment = {"PYTHONPATH": os.pathsep.join([str(site), str(Path(mosaic.errors.__file__).parents[1])])}
+    done = subprocess.run(
+        [sys.executable, "-c", program, name], env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.strip()
 
 
 def test_a_directory_without_a_project_is_refused(tmp_path: Path) -> None:

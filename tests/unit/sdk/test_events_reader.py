@@ -26,8 +26,8 @@ from mosaic.events import (
     Step,
     Violation,
     read_line,
-    write_line,
 )
+from tests.written import write_line
 
 
 def line(**record: Any) -> bytes:

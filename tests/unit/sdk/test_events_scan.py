@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
 from typing import Any
 
 from mosaic.events import (
     CheckpointSaved,
     EpisodeRow,
-    Heartbeat,
-    Stamp,
-    StampedEvent,
     scan_lines,
-    write_line,
 )
-from mosaic.ids import RunId
 
 
 def emitted(event: str, **payload: Any) -> bytes:
@@ -118,19 +112,3 @@ def test_progress_text_is_a_log_line_and_gives_points() -> None:
 
     assert scan.logs == [0]
     assert scan.series["reward_mean", None].values == [0.5]
-
-
-def test_stamps_order_a_stream_by_attempt_and_sequence() -> None:
-    noon = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
-    first, second, retried = (Stamp(RunId("R1"), attempt, seq, noon) for attempt, seq in ((1, 0), (1, 1), (2, 0)))
-
-    assert [first, second, retried] == sorted([retried, second, first])
-    assert StampedEvent(first, Heartbeat()) == StampedEvent(first, Heartbeat())
-
-
-def test_an_event_made_in_code_is_written_as_its_kind() -> None:
-    noon = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
-
-    line = write_line(Heartbeat(run_id="R1", timestamp=noon))
-
-    assert line == b'{"event":"heartbeat","run_id":"R1","timestamp":1767268800.0}'

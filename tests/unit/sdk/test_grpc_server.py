@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from mosaic.errors import Unavailable
+from mosaic.errors import BadInput, Unavailable
 from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.wire.channel import open_channel
 from mosaic.wire.status import error_from
@@ -91,3 +91,15 @@ def test_a_watcher_that_goes_leaves_its_place_to_the_next() -> None:
     with serving(threads=2, streams=1) as stub:
         for _ in range(3):
             eventually(served)
+
+
+def test_a_request_that_would_fill_the_memory_of_a_service_is_refused_as_too_large() -> None:
+    with serving() as stub:
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.Report(scheduler_pb2.ReportRequest(reason="x" * 5_000_000), timeout=5)
+
+        error = error_from(caught.value, service="scheduler", address="here")
+
+        assert isinstance(error, BadInput)
+        assert "too large" in str(error)
+        report(stub)

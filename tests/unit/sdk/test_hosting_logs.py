@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import logging
@@ -56,3 +57,13 @@ def test_a_file_gets_one_json_object_per_line() -> None:
     assert ("round planned", 3, "scheduler", "info") == tuple(
         said[key] for key in ("event", "admitted", "service", "level")
     )
+
+
+def test_on_a_full_disk_lines_are_lost_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    with contextlib.suppress(OSError), open("/dev/full", "w") as full:
+        configure_logs("toy", stream=full, as_json=True)
+
+        for _ in range(3):
+            structlog.get_logger("full").warning("nobody reads this")
+
+    assert ("", "") == capfd.readouterr()

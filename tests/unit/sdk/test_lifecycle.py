@@ -25,15 +25,15 @@ from mosaic.lifecycle import (
 
 # One row per state, one column per fact; "." is illegal, "=" is a fact heard again.
 RUN_MATRIX = """
-           admitted started  paused  resumed  stop_requested requeued succeeded  failed  cancelled
-queued     admitted .        .       .        cancelled      =        .          failed  cancelled
-admitted   =        running  .       .        stopping       queued   succeeded  failed  cancelled
-running    .        =        paused  =        stopping       queued   succeeded  failed  cancelled
-paused     .        .        =       running  stopping       queued   succeeded  failed  cancelled
-stopping   .        .        .       .        =              queued   succeeded  failed  cancelled
-succeeded  .        .        .       .        .              .        =          .       .
-failed     .        .        .       .        .              .        .          =       .
-cancelled  .        .        .       .        =              .        .          .       =
+           admitted started  paused  resumed  stop_requested requeued held    succeeded  failed  cancelled
+queued     admitted .        .       .        cancelled      =        .       .          failed  cancelled
+admitted   =        running  .       .        stopping       queued   paused  succeeded  failed  cancelled
+running    .        =        paused  =        stopping       queued   paused  succeeded  failed  cancelled
+paused     .        .        =       running  stopping       queued   =       succeeded  failed  cancelled
+stopping   .        .        .       .        =              queued   paused  succeeded  failed  cancelled
+succeeded  .        .        .       .        .              .        .       =          .       .
+failed     .        .        .       .        .              .        .       .          =       .
+cancelled  .        .        .       .        =              .        .       .          .       =
 """
 
 ATTEMPT_MATRIX = """

@@ -51,10 +51,11 @@ def test_a_name_of_our_own_is_refused(name: str, tmp_path: Path) -> None:
 
 
 def test_every_distribution_of_this_repository_is_a_name_of_our_own() -> None:
-    projects = Path(__file__).parents[3].glob("*/*/pyproject.toml")
+    root = Path(__file__).parents[3]
+    projects = [*root.glob("*/pyproject.toml"), *root.glob("*/*/pyproject.toml")]
     distributions = {tomllib.loads(path.read_text())["project"]["name"] for path in projects}
 
-    assert OUR_NAMES == {"sdk", *(name.removeprefix("mosaic-") for name in distributions)}
+    assert OUR_NAMES == {name.removeprefix("mosaic-") for name in distributions}
 
 
 def test_the_name_of_an_installed_distribution_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

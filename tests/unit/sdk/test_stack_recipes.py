@@ -106,7 +106,7 @@ def test_images_have_the_version_of_the_sdk() -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (ExtraMissing("testcontainers"), "pip install 'mosaic-sdk[testing]'"),
+        (ExtraMissing("testcontainers"), "pip install 'mosaic-testing[containers]'"),
         (EngineMissing("nobody listens"), "start one, or set DOCKER_HOST"),
         (ImageMissing(["a:1", "b:2"]), "a:1, b:2; `make images` builds"),
         (

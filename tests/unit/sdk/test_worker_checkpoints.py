@@ -6,7 +6,7 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
-from mosaic.worker.checkpoints import digest_of, mismatches, prune, shown
+from mosaic.worker.library.checkpoints import digest_of, mismatches, prune, shown
 
 
 def written(path: Path, at_s: int) -> Path:

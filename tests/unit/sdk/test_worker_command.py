@@ -6,14 +6,14 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mosaic.errors import BadInput
-from mosaic.worker import TelemetryEmitter, WorkerAnalyticsManifest, WorkerCLI, run_worker
+from mosaic.worker import TelemetryEmitter, WandBMetadata, WorkerAnalyticsManifest, WorkerCLI, run_worker
 
 
 @dataclass
@@ -118,6 +118,19 @@ def test_the_start_comes_before_anything_else_a_runtime_says(launch: Any) -> Non
             return {}
 
     assert ["run_started", "metric", "run_completed"] == launch(OnlyMetrics).events
+
+
+def test_what_the_runtime_found_out_is_told_when_it_starts(launch: Any, run_dir: Path) -> None:
+    class Drawing(Silent):
+        def __init__(self, config: Config) -> None:
+            super().__init__(replace(config, seed=7))
+
+    outcome = launch(Drawing, steps=2)
+
+    started = outcome.payload("run_started")
+    assert (7, 7) == (started["seed"], started["config"]["seed"])
+    assert {"value": 2, "origin": "asked"} == started["settings"]["steps"]
+    assert 7 == WorkerAnalyticsManifest.load(run_dir / "analytics.json").metadata["seed"]
 
 
 def test_a_crash_is_reported_once_with_its_traceback(launch: Any, run_dir: Path) -> None:
@@ -355,12 +368,45 @@ def test_a_manifest_of_an_earlier_attempt_is_replaced(launch: Any, run_dir: Path
     (run_dir / "checkpoints").mkdir()
     (run_dir / "checkpoints" / "1.pt").touch()
     (run_dir / "tensorboard").mkdir()
+    (run_dir / "tensorboard" / "events.out.tfevents.1").touch()
 
     launch(Silent)
 
     artifacts = WorkerAnalyticsManifest.load(run_dir / "analytics.json").to_dict()["artifacts"]
     assert ["1.pt"] == artifacts["checkpoints"]["files"]
     assert "tensorboard" == artifacts["tensorboard"]["log_dir"]
+
+
+def test_a_manifest_claims_no_folder_in_which_there_is_nothing(launch: Any, run_dir: Path) -> None:
+    for name in ("checkpoints", "tensorboard/empty", "logs", "videos"):
+        (run_dir / name).mkdir(parents=True)
+    (run_dir / "tensorboard" / "notes.txt").touch()
+    (run_dir / "videos" / "1.mp4").touch()
+
+    launch(Silent)
+
+    manifest = WorkerAnalyticsManifest.load(run_dir / "analytics.json").to_dict()
+    assert {"videos_dir": "videos"} == manifest["artifacts"]
+
+
+def test_a_manifest_tells_where_wandb_has_the_curves(launch: Any, run_dir: Path) -> None:
+    class Tracked(Silent):
+        def run(self) -> dict[str, Any]:
+            return {"wandb": {"project": "p", "entity": "ann", "run_id": "x1", "url": "https://w/x1", "mode": "online"}}
+
+    launch(Tracked)
+
+    wandb = WorkerAnalyticsManifest.load(run_dir / "analytics.json").artifacts.wandb
+    assert WandBMetadata("p", "ann", "x1", "R1", "https://w/x1", enabled=True) == wandb
+
+
+def test_a_worker_is_called_as_the_fleet_calls_it(launch: Any, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOSAIC_WORKER", "corridor")
+
+    outcome = launch(Silent)
+
+    assert "corridor" == outcome.payload("run_started")["worker_type"]
+    assert "corridor" == WorkerAnalyticsManifest.load(run_dir / "analytics.json").worker_type
 
 
 def test_a_manifest_that_cannot_be_written_does_not_undo_the_training(
@@ -458,7 +504,8 @@ def test_a_dry_run_trains_nothing(launch: Any, run_dir: Path) -> None:
     outcome = launch(Failing, "--dry-run", "--emit-summary", "--worker-id", "w3")
 
     assert 0 == outcome.code
-    assert {"status": "dry-run", "config": asdict(Config("R1", worker_id="w3"))} == outcome.lines[0]["summary"]
+    plan = {"config": asdict(Config("R1", worker_id="w3"))}
+    assert {"status": "completed", "dry_run": True, "plan": plan} == outcome.lines[0]["summary"]
     assert ["config.json"] == [path.name for path in run_dir.iterdir()]
 
 

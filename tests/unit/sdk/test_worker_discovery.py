@@ -227,4 +227,4 @@ def test_the_document_is_marked_and_plain_json() -> None:
     document = json.loads(json.dumps(describe_environment()))
 
     assert 1 == document["mosaic_probe"]
-    assert {"mosaic_probe", "python", "versions", "workers"} == set(document)
+    assert {"mosaic_probe", "python", "versions", "packages", "workers"} == set(document)

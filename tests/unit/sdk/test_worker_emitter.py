@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mosaic.compat.logcode import LogConstant
 from mosaic.worker import LifecycleEvent, LifecycleEventType, TelemetryEmitter
-from mosaic.worker.logcode import LogConstant
 
 LIFECYCLE_METHODS = (
     "run_started",
@@ -81,6 +81,15 @@ def test_every_lifecycle_method_writes_the_event_of_its_name(method: str) -> Non
 def test_the_event_types_are_the_methods() -> None:
     assert set(LIFECYCLE_METHODS) == {kind.value for kind in LifecycleEventType}
     assert LifecycleEvent("heartbeat", "R1", 1.0, {}) == LifecycleEvent("heartbeat", "R1", 1.0, {})
+
+
+def test_a_kind_without_a_method_is_said_by_its_name() -> None:
+    sink = io.StringIO()
+
+    TelemetryEmitter("R1", sink=sink).event('phase "two"', {"step": 3})
+
+    (line,) = emitted(sink)
+    assert ('phase "two"', {"step": 3}) == (line["event"], line["payload"])
 
 
 def test_a_heartbeat_needs_no_payload() -> None:

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.worker import TelemetryEmitter
-from mosaic.worker.evaluation import PlayedEpisode, tell_evaluation, write_evaluation
+from mosaic.worker.library.evaluation import (
+    EvaluationSchedule,
+    PlayedEpisode,
+    evaluation_seeds,
+    tell_evaluation,
+    write_evaluation,
+)
 
 PLAYED = (PlayedEpisode(7, 10.0, 5, terminated=True, truncated=False), PlayedEpisode(8, 20.0, 6, agents={"a": 20.0}))
 
@@ -25,7 +31,7 @@ def test_every_episode_is_told_and_then_their_mean() -> None:
     result = tell_evaluation(PLAYED, emitter, 100, lambda _figures, _step: None)
 
     first, second, mean = told_by(sink)
-    assert ("evaluation", 7, True, 100) == (first["agent_id"], first["seed"], first["terminated"], first["step"])
+    assert (True, 7, True, 100) == (first["evaluation"], first["seed"], first["terminated"], first["step"])
     assert (1, 20.0, 6) == (second["episode_index"], second["total_reward"], second["steps"])
     assert ("eval/mean_return", 15.0, 100) == (mean["name"], mean["value"], mean["step"])
     assert (2, 15.0) == (result["count"], result["mean_return"])
@@ -69,3 +75,26 @@ def test_the_rows_stay_in_the_run_directory_and_the_summary_is_returned(tmp_path
     assert {"mean_return": 1.0} == summary
     (artifact,) = told_by(sink)
     assert (sha256(content).hexdigest(), len(content)) == (artifact["sha256"], artifact["size_bytes"])
+
+
+def test_the_seeds_of_an_evaluation_follow_from_that_of_the_run() -> None:
+    seeds = evaluation_seeds(1, 10)
+
+    assert seeds == evaluation_seeds(1, 10)
+    assert seeds[:3] == evaluation_seeds(1, 3)
+    assert not set(seeds) & set(evaluation_seeds(2, 10))
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_an_evaluation_is_due_once_for_every_stretch_of_steps() -> None:
+    schedule = EvaluationSchedule(every=100)
+
+    due = []
+    for step in range(0, 450, 30):
+        if schedule.is_due(step):
+            due.append(step)
+            schedule.done_at = step
+
+    assert [120, 210, 300, 420] == due
+    assert 500 == schedule.due_at
+    assert not EvaluationSchedule(every=0).is_due(10**6)

@@ -11,7 +11,8 @@ import pytest
 
 from mosaic.errors import BadInput
 from mosaic.worker.config import load_strictly
-from mosaic.worker.extras import LibrarySettings, own_names, unfold
+from mosaic.worker.library.config import LibrarySettings
+from mosaic.worker.library.extras import own_names, unfold
 from mosaic.worker.schema import setting
 
 SETTINGS = ("run_id", "env_id", "total_steps", "cuda", "wandb_project", "algo_params", "extras")
@@ -94,6 +95,6 @@ class OfLibrary(LibrarySettings):
 def test_settings_of_a_library_come_back_from_what_they_tell() -> None:
     settings = OfLibrary.from_dict({"run_id": "r", "extras": {"total_timesteps": 5, "gamma": 0.9}})
 
-    assert OfLibrary("r", 5, {"gamma": 0.9}) == settings
+    assert OfLibrary("r", total_steps=5, algo_params={"gamma": 0.9}) == settings
     assert settings == OfLibrary.from_dict(settings.to_dict())
     assert settings.extras is not OfLibrary("s").extras

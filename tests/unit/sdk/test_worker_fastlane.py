@@ -8,7 +8,7 @@ from uuid import uuid4
 import numpy
 import pytest
 
-from mosaic.worker.fastlane import (
+from mosaic.compat.fastlane import (
     FastLaneConfig,
     FastLaneMetrics,
     FastLaneReader,

@@ -133,6 +133,14 @@ def test_a_wandb_run_path_becomes_its_url() -> None:
     assert wandb.url == "https://wandb.ai/e/p/1"  # type: ignore[union-attr]
 
 
+def test_a_path_in_the_place_of_an_address_becomes_one() -> None:
+    document = {"run_id": "r", "worker_type": "w", "artifacts": {"wandb": {"url": "e/p/1"}}}
+
+    wandb = WorkerAnalyticsManifest.from_dict(document).artifacts.wandb
+
+    assert wandb.url == "https://wandb.ai/e/p/1"  # type: ignore[union-attr]
+
+
 def test_all_missing_fields_are_named_at_once_as_a_key_error() -> None:
     with pytest.raises(KeyError) as caught:
         WorkerAnalyticsManifest.from_dict({})

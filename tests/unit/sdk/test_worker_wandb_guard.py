@@ -63,8 +63,9 @@ class RecordingWandb:
 
     entity, project, id = None, "tests", "x1"
 
-    def __init__(self, fault: Exception | None = None) -> None:
+    def __init__(self, fault: Exception | None = None, url: str | None = None) -> None:
         self.fault = fault
+        self.offline, self.url = url is None, url
         self.rows: list[tuple[dict[str, Any], int]] = []
         self.finished = False
 
@@ -189,8 +190,36 @@ def test_the_client_logs_rows_and_says_where() -> None:
     run_client(client_lines({"step": 5, "values": {"loss": 1.0}}), wandb, said.append)
 
     assert [({"loss": 1.0, "global_step": 5}, 5)] == wandb.rows
-    assert [{"run_path": "tests/x1"}] == said
+    assert "tests/x1" == said[0]["run"]["run_path"]
     assert wandb.finished
+
+
+@pytest.mark.parametrize("url", [None, "https://wandb.example/tests/runs/x1"], ids=["offline", "online"])
+def test_the_client_tells_the_address_of_the_run_only_where_there_is_one(url: str | None) -> None:
+    said: list[Any] = []
+
+    run_client(client_lines(), RecordingWandb(url=url), said.append)
+
+    assert [{"project": "tests", "entity": None, "run_id": "x1", "run_path": "tests/x1", "url": url}] == [
+        one["run"] for one in said
+    ]
+
+
+def test_what_the_client_told_is_there_for_the_summary_after_the_end(tmp_path: Path) -> None:
+    facts = {"project": "tests", "entity": "me", "run_id": "x1", "run_path": "me/tests/x1", "url": None}
+    guard, _ = guard_with(f"import sys; print({json.dumps({'run': facts})!r}); sys.stdin.read()", tmp_path)
+
+    guard.finish()
+
+    assert {**facts, "mode": "offline"} == guard.told()
+
+
+def test_a_client_that_never_began_a_run_leaves_nothing_to_tell(tmp_path: Path) -> None:
+    guard, _ = guard_with(CRASHING, tmp_path)
+
+    guard.finish()
+
+    assert guard.told() is None
 
 
 def test_a_row_that_is_older_than_the_newest_is_not_lost() -> None:
@@ -211,8 +240,56 @@ def test_a_run_that_is_not_tracked_has_no_client(tmp_path: Path) -> None:
     guard.log({"loss": 1.0}, 1)
     guard.finish()
 
-    assert (False, None, "") == (guard.is_alive, guard.run_path, said.getvalue())
+    assert (False, None, "") == (guard.is_alive, guard.told(), said.getvalue())
     assert [] == list(tmp_path.iterdir())
+
+
+def a_tracked_config(mode: str) -> Any:
+    names = ("entity", "run_name", "group")
+    settings = {f"wandb_{name}": None for name in names} | {"wandb_project": "tests", "wandb_mode": mode}
+    return SimpleNamespace(run_id="r", track_wandb=True, notes="", wandb_tags=[], to_dict=dict, **settings)
+
+
+@pytest.fixture
+def no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a home in which nobody has logged in."""
+    for name in ("WANDB_API_KEY", "WANDB_BASE_URL", "NETRC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_curves_that_cannot_be_sent_for_want_of_a_key_are_refused_before_the_run(no_key: Path) -> None:
+    with pytest.raises(BadInput, match=r"--secret WANDB_API_KEY=NAME.* or set wandb_mode=offline"):
+        WandbGuard.of_run(a_tracked_config("online"), TelemetryEmitter("r", sink=io.StringIO()), no_key)
+
+
+def test_files_for_later_need_no_key(no_key: Path) -> None:
+    guard = WandbGuard.of_run(a_tracked_config("offline"), TelemetryEmitter("r", sink=io.StringIO()), no_key)
+    guard.finish()
+
+    assert (no_key / "wandb").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("variables", "logged_in_at", "found"),
+    [
+        ({"WANDB_API_KEY": "k"}, None, True),
+        ({"WANDB_API_KEY": ""}, None, False),
+        ({}, "api.wandb.ai", True),
+        ({}, "github.com", False),
+        ({"WANDB_BASE_URL": "https://wandb.example.org/x"}, "wandb.example.org", True),
+        ({"WANDB_BASE_URL": "https://wandb.example.org/x"}, "api.wandb.ai", False),
+    ],
+)
+def test_a_key_is_where_the_client_looks_for_it(
+    no_key: Path, variables: dict[str, str], logged_in_at: str | None, found: bool
+) -> None:
+    if logged_in_at:
+        (no_key / ".netrc").write_text(f"machine {logged_in_at}\n  login user\n  password k\n")
+        (no_key / ".netrc").chmod(0o600)
+
+    assert found is wandb_guard.has_key({"HOME": str(no_key), **variables})
 
 
 def test_a_failing_client_says_why_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

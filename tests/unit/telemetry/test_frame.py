@@ -92,6 +92,14 @@ def test_a_frame_that_would_unpack_to_too_much_is_unreadable(monkeypatch: pytest
             decode(body)
 
 
+def test_a_few_kilobytes_that_unpack_to_gigabytes_of_lines_are_unreadable() -> None:
+    body = encode_block("run-1", 1, 0, [(30_000_000, 5.0)], b"ab\n" * 29_999_999 + b"ab")
+
+    assert len(body) < 16_000
+    with pytest.raises(FrameUnreadable, match="unpacks to more than"):
+        decode(body)
+
+
 def test_a_block_may_be_stored_without_compression() -> None:
     body = encode_block("run-1", 1, 0, [(2, 5.0)], b"a\nb", compressed=False)
 

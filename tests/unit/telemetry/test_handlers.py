@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from mosaic.errors import NotFound, RunNotFound
+from mosaic.errors import BadInput, NotFound, RunNotFound
+from mosaic.events.episodes import EPISODE_KINDS
 from mosaic.hosting.database import open_engine
 from mosaic_telemetry.adapters.live_feed import InProcessFeed
 from mosaic_telemetry.adapters.sql_events import SqlEvents
+from mosaic_telemetry.domain.facts import EpisodeSummary, Evaluation, Returns
 from mosaic_telemetry.domain.manifest import is_genuine
 from mosaic_telemetry.domain.series import LEVELS, SeriesKey
+from mosaic_telemetry.handlers import ingest as ingesting
 from mosaic_telemetry.handlers.curves import Curve, read_curve, summarise
-from mosaic_telemetry.handlers.finish import manifest_of, seal, write_when_ready
+from mosaic_telemetry.handlers.episodes import read_episodes
+from mosaic_telemetry.handlers.finish import manifest_of, note_finished, write_when_ready
 from mosaic_telemetry.handlers.ingest import IngestReport, ingest
 from mosaic_telemetry.handlers.lines import Lines, follow_lines, read_lines
 from mosaic_telemetry.handlers.logs import follow_logs, read_logs
@@ -26,12 +30,14 @@ from tests.fakes.telemetry import (
     RUN,
     InMemoryManifests,
     SteppedClock,
-    a_seal,
+    a_finished_run,
     episode,
     line,
     metric,
     metrics,
     packed,
+    resumed,
+    saved,
 )
 
 START = Position(0, 0)
@@ -50,13 +56,13 @@ class Desk:
     def put(self, *bodies: bytes) -> IngestReport:
         return ingest(bodies, store=self.store, feed=self.feed)
 
-    def seal(self, *last_seqs: int) -> None:
-        seal(a_seal(*last_seqs), store=self.store, clock=self.clock, patience=PATIENCE)
+    def finish(self, *last_seqs: int) -> None:
+        note_finished(a_finished_run(*last_seqs), store=self.store, clock=self.clock, patience=PATIENCE)
 
     def write(self) -> list[datetime | None]:
         return [
             write_when_ready(sealed, store=self.store, manifests=self.manifests, feed=self.feed, clock=self.clock)
-            for sealed in self.store.stale_seals()
+            for sealed in self.store.stale_manifests()
         ]
 
     def curve(self, resolution: int = 0, wanted: StepRange = StepRange(), attempt: int = 0) -> Curve:  # noqa: B008
@@ -84,7 +90,7 @@ def test_a_frame_nobody_can_read_is_refused_and_the_others_are_stored(desk: Desk
 
 def test_a_manifest_is_written_as_soon_as_its_last_event_is_here(desk: Desk) -> None:
     desk.put(packed(metrics(5)))
-    desk.seal(9)
+    desk.finish(9)
 
     assert desk.write() == [NOON + PATIENCE]
     assert {} == desk.manifests.written
@@ -99,7 +105,7 @@ def test_a_manifest_is_written_as_soon_as_its_last_event_is_here(desk: Desk) -> 
 
 def test_when_patience_ends_the_manifest_is_written_with_its_gaps(desk: Desk) -> None:
     desk.put(packed(metrics(5)))
-    desk.seal(9)
+    desk.finish(9)
 
     desk.clock.advance(seconds=31)
     desk.write()
@@ -109,7 +115,7 @@ def test_when_patience_ends_the_manifest_is_written_with_its_gaps(desk: Desk) ->
 
 
 def test_late_events_write_the_manifest_again(desk: Desk) -> None:
-    desk.seal(4)
+    desk.finish(4)
     desk.clock.advance(seconds=31)
     desk.write()
 
@@ -130,12 +136,12 @@ def test_a_manifest_that_is_not_there_says_why(desk: Desk) -> None:
     with pytest.raises(NotFound, match="it has not ended"):
         manifest_of(RUN, store=desk.store)
 
-    desk.seal(9)
+    desk.finish(9)
     with pytest.raises(NotFound, match="still on their way"):
         manifest_of(RUN, store=desk.store)
 
 
-def test_a_follower_gets_what_comes_and_ends_when_the_run_is_sealed(desk: Desk) -> None:
+def test_a_follower_gets_what_comes_and_ends_when_the_run_is_finished(desk: Desk) -> None:
     desk.put(packed(metrics(3)))
     following = desk.follow()
     assert [0, 1, 2] == [one.seq for one in next(following).lines]
@@ -143,7 +149,7 @@ def test_a_follower_gets_what_comes_and_ends_when_the_run_is_sealed(desk: Desk) 
     desk.put(packed(metrics(2, first=3), first_seq=3))
     assert [3, 4] == [one.seq for one in next(following).lines]
 
-    desk.seal(4)
+    desk.finish(4)
     desk.write()
     assert next(following).is_end
     assert [] == list(following)
@@ -168,7 +174,7 @@ def test_a_follower_that_nobody_wants_any_more_leaves(desk: Desk) -> None:
 
 def test_a_retried_run_is_followed_into_its_new_attempt(desk: Desk) -> None:
     desk.put(packed([*metrics(2), line("attempt_ended", outcome="failed")]))
-    desk.seal(2)
+    desk.finish(2)
     desk.write()
     desk.put(packed(metrics(1), attempt=2))
 
@@ -248,25 +254,28 @@ def test_a_part_of_a_curve_holds_only_its_points(desk: Desk) -> None:
 
 
 def test_the_curve_of_a_run_shows_each_step_as_the_newest_attempt_has_it(desk: Desk) -> None:
-    desk.put(packed([metric(1.0, step) for step in range(10)], attempt=1))
-    desk.put(packed([metric(2.0, step) for step in range(6, 12)], attempt=2))
+    desk.put(
+        packed([*(metric(1.0, step) for step in range(6)), saved(5), *(metric(1.0, step) for step in range(6, 10))])
+    )
+    desk.put(packed([*resumed(5), *(metric(2.0, step) for step in range(6, 12))], attempt=2))
 
     curve = desk.curve()
 
     assert list(range(12)) == [bucket.middle for bucket in curve.buckets]
     assert [1.0] * 6 + [2.0] * 6 == [bucket.mean for bucket in curve.buckets]
+    assert curve.total_points == 12
     assert [1.0] * 10 == [bucket.mean for bucket in desk.curve(attempt=1).buckets]
 
 
 def test_a_repeated_attempt_replaces_long_curves_too(desk: Desk) -> None:
     count = LEVELS[0] * 40
     half = count // 2 + 7
-    desk.put(packed(metrics(count)))
-    desk.put(packed([metric(-1.0, step) for step in range(half, count)], attempt=2))
+    desk.put(packed([*metrics(count), saved(half - 1)]))
+    desk.put(packed([*resumed(half - 1), *(metric(-1.0, step) for step in range(half, count))], attempt=2))
 
     curve = desk.curve(20)
 
-    assert sum(bucket.points for bucket in curve.buckets) == count
+    assert sum(bucket.points for bucket in curve.buckets) == curve.total_points == count
     assert all(bucket.minimum == -1.0 for bucket in curve.buckets if bucket.step_first >= half)
 
 
@@ -277,13 +286,188 @@ def test_a_series_that_is_not_there_suggests_the_nearest(desk: Desk) -> None:
         read_curve(RUN, SeriesKey("losses/valu_loss"), resolution=0, wanted=StepRange(), store=desk.store)
 
 
+def test_a_step_number_in_the_name_of_a_metric_costs_curves_and_not_the_service(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingesting, "MAX_SERIES", 5)
+    names = [f"loss_{number}" for number in range(20)]
+    report = desk.put(packed([metric(1.0, 1, name) for name in names]))
+    more = desk.put(packed([metric(2.0, 2, "loss_0"), metric(2.0, 2, "loss_99")], first_seq=20))
+    desk.finish(21)
+    desk.write()
+
+    assert (20, 2) == (report.stored_lines, more.stored_lines), "every line is kept"
+    assert names[:5] == sorted(series.key.name for series in desk.store.series(RUN))
+    (told,) = json.loads(desk.manifests.written[RUN][-1])["violations"]
+    assert ("too_many_metrics", 5) == (told["kind"], told["seq"])
+
+
 def test_a_run_in_one_row(desk: Desk) -> None:
     desk.put(packed([*metrics(10), *(episode(number, number, step=100) for number in range(4))], time=50.0))
 
     summary, nobody = summarise([RUN, "nobody"], store=desk.store)
 
-    assert (14, 100.0, 4, 1.5, 50.0, False) == (
-        summary.events, summary.last_step, summary.episodes, summary.mean_return,
-        summary.last_event_time, summary.is_sealed,
+    assert (14, 100.0, 50.0, False) == (
+        summary.events, summary.last_step, summary.last_event_time, summary.is_finished,
     )  # fmt: skip
-    assert (0, None) == (nobody.events, nobody.mean_return)
+    assert Returns(4, 1.5, 3.0, 3.0, 100.0) == summary.episodes.training
+    assert (0, EpisodeSummary()) == (nobody.events, nobody.episodes)
+
+
+def test_every_point_after_the_checkpoint_is_lost_however_seldom_a_series_is_told(desk: Desk) -> None:
+    desk.put(packed([metric(1.0, 100), saved(100), metric(1.0, 110), metric(1.0, 120)]))
+    desk.put(packed([*resumed(100), metric(2.0, 150)], attempt=2))
+
+    assert [100, 150] == [bucket.middle for bucket in desk.curve().buckets]
+
+
+def test_a_series_that_no_later_attempt_tells_again_is_cut_as_well(desk: Desk) -> None:
+    desk.put(packed([metric(1.0, 100), saved(100), metric(1.0, 110)]))
+    desk.put(packed([*resumed(100), metric(2.0, 150, name="other")], attempt=2))
+
+    assert [100] == [bucket.middle for bucket in desk.curve().buckets]
+
+
+def test_a_point_at_the_very_step_of_the_checkpoint_counts_once(desk: Desk) -> None:
+    desk.put(packed([saved(100), metric(1.0, 100)]))
+    desk.put(packed([*resumed(100), metric(2.0, 100), metric(2.0, 101)], attempt=2))
+
+    assert [2.0, 2.0] == [bucket.mean for bucket in desk.curve().buckets]
+
+
+def test_steps_that_count_something_else_are_not_held_against_that_of_the_checkpoint(desk: Desk) -> None:
+    updates = [metric(1.0, update, unit="updates") for update in range(1, 5)]
+    desk.put(packed([*updates, saved(2), metric(1.0, 5, unit="updates")]))
+    desk.put(packed([*resumed(2), metric(2.0, 5, unit="updates")], attempt=2))
+
+    assert [1, 2, 3, 4, 5] == [bucket.middle for bucket in desk.curve().buckets]
+    assert 0.0 == summarise([RUN], store=desk.store)[0].last_step
+
+
+def test_the_headline_is_of_training_episodes_alone(desk: Desk) -> None:
+    told = []
+    for number in range(3):
+        team = float(-80 - number)
+        told += [episode(number, team, step=number)]
+        told += [episode(number, team / 2, step=number, agent_id=agent) for agent in ("a", "b")]
+    told += [episode(number, 500.0, step=9, evaluation=True) for number in range(4)]
+    desk.put(packed(told))
+
+    (summary,) = summarise([RUN], store=desk.store)
+
+    assert Returns(3, -81.0, -82.0, -80.0, 0.0) == summary.episodes.training
+    assert Evaluation(4, 4, 500.0, 9.0) == summary.episodes.evaluation
+    assert "training" == summary.episodes.returns_of
+
+
+def test_an_old_line_of_an_evaluation_is_one(desk: Desk) -> None:
+    desk.put(packed([episode(0, 1.0), episode(0, 500.0, agent_id="evaluation")]))
+
+    (summary,) = summarise([RUN], store=desk.store)
+
+    assert (1, 1.0) == (summary.episodes.training.count, summary.episodes.training.mean_return)
+    assert Evaluation(1, 1, 500.0, None) == summary.episodes.evaluation
+
+
+def test_the_newest_evaluation_is_told_apart_from_those_before_it(desk: Desk) -> None:
+    first = [episode(number, 10.0, step=100, evaluation=True) for number in range(20)]
+    second = [episode(number, 20.0, step=200, evaluation=True) for number in range(20)]
+    third = [episode(number, 30.0 + number, step=200, evaluation=True) for number in range(20)]
+    desk.put(packed([*first, episode(0, 1.0, step=150), *second, *third]))
+
+    (summary,) = summarise([RUN], store=desk.store)
+
+    assert Evaluation(60, 20, 39.5, 200.0) == summary.episodes.evaluation
+
+
+@pytest.mark.parametrize(("agents", "returns_of"), [(["blue"], "training"), (["blue", "red"], "agents")])
+def test_a_run_that_only_names_agents_is_judged_by_them_and_says_so(
+    desk: Desk, agents: list[str], returns_of: str
+) -> None:
+    desk.put(packed([episode(0, 4.0, agent_id=agent) for agent in agents]))
+
+    (summary,) = summarise([RUN], store=desk.store)
+    found, total = read_episodes(RUN, store=desk.store)
+
+    assert (len(agents), 4.0, returns_of) == (
+        summary.episodes.training.count, summary.episodes.training.mean_return, summary.episodes.returns_of,
+    )  # fmt: skip
+    assert len(agents) == total == len(found)
+
+
+def test_after_a_resume_the_lost_stretch_counts_nowhere_and_is_there_on_request(desk: Desk) -> None:
+    told = [episode(number, 100.0 + number, step=number * 10.0) for number in range(6)]
+    desk.put(packed([*told[:4], saved(30), *told[4:]]))
+    again = [episode(number, 1.0 + number, step=number * 10.0) for number in range(4, 8)]
+    desk.put(packed([*resumed(30), *again], attempt=2))
+
+    found, total = read_episodes(RUN, store=desk.store)
+    everything, _ = read_episodes(RUN, include_lost=True, store=desk.store)
+    first, _ = read_episodes(RUN, attempt=1, store=desk.store)
+    (summary,) = summarise([RUN], store=desk.store)
+
+    assert list(range(8)) == [one.episode.number for one in found]
+    assert (8, True) == (total, all(one.is_counted for one in found))
+    assert [4, 5] == [one.episode.number for one in everything if not one.is_counted]
+    assert (10, 6) == (len(everything), len(first))
+    assert (8, 103.0, 30.0, 70.0) == (
+        summary.episodes.training.count, summary.episodes.training.best_return,
+        summary.episodes.training.best_step, summary.last_step,
+    )  # fmt: skip
+
+
+def test_a_resumed_run_keeps_its_step_and_its_speed(desk: Desk) -> None:
+    desk.put(packed([metric(1.0, 100_000), saved(100_000)]))
+    desk.put(packed(resumed(100_000), attempt=2, time=2000.0))
+
+    begun = summarise([RUN], store=desk.store)[0]
+    desk.put(packed([metric(1.0, 100_500)], first_seq=2, attempt=2, time=2010.0))
+    trained = summarise([RUN], store=desk.store)[0]
+
+    assert (100_000.0, 0.0) == (begun.last_step, begun.steps_per_s)
+    assert (100_500.0, 50.0) == (trained.last_step, trained.steps_per_s)
+
+
+def test_a_kind_of_episodes_that_is_none_suggests_the_nearest(desk: Desk) -> None:
+    with pytest.raises(BadInput, match="did you mean 'evaluation'"):
+        read_episodes(RUN, kind="evaluatoin", store=desk.store)
+
+
+def test_each_kind_of_episode_can_be_read_by_itself(desk: Desk) -> None:
+    told = [episode(0, 3.0), episode(0, 1.0, agent_id="a"), episode(0, 2.0, agent_id="b")]
+    told += [episode(0, 30.0, evaluation=True), episode(0, 10.0, evaluation=True, agent_id="a")]
+    desk.put(packed(told))
+
+    def returns(kind: str) -> list[float]:
+        return [one.episode.episode_return for one in read_episodes(RUN, kind=kind, store=desk.store)[0]]
+
+    assert [[3.0], [1.0, 2.0], [30.0], [10.0]] == list(map(returns, EPISODE_KINDS))
+    assert [3.0, 1.0, 2.0, 30.0, 10.0] == returns("all")
+
+
+def test_the_manifest_counts_by_the_same_definition(desk: Desk) -> None:
+    told = [one for number in range(4) for one in (episode(number, number, step=number), metric(number, number))]
+    shares = [episode(3, 1.5, step=3, agent_id=agent) for agent in ("a", "b")]
+    lost = [metric(99.0, 4), episode(4, 99.0, step=4)]
+    first = [line("attempt_started", resumed_from=None), *told, *shares, saved(3), *lost]
+    judged = [episode(number, 7.0, step=6, evaluation=True) for number in range(2)]
+    second = [*resumed(3), metric(0.25, 5), episode(4, -1.0, step=5), *judged]
+    desk.put(packed(first), packed(second, attempt=2))
+    desk.finish(len(first) - 1, len(second) - 1)
+    desk.write()
+
+    manifest = json.loads(desk.manifests.written[RUN][0])
+
+    returns = {"count": 5, "mean_return": 1.0, "last_return": -1.0, "best_return": 3.0, "best_step": 3.0}
+    share = {"count": 1, "mean_return": 1.5, "last_return": 1.5, "best_return": 1.5, "best_step": 3.0}
+    assert {
+        **returns,
+        "returns_of": "training",
+        "evaluation": {"count": 2, "episodes": 2, "mean_return": 7.0, "step": 6.0},
+        "agents": {"a": share, "b": share},
+    } == manifest["episodes"]
+    (loss,) = manifest["metrics"]
+    assert (5, {"value": 0.25, "step": 5.0}, {"value": 3.0, "step": 3.0}) == (
+        loss["count"], loss["final"], loss["highest"],
+    )  # fmt: skip
+    assert [{"seq": 11, "step": 3.0}, None] == [attempt["counts_until"] for attempt in manifest["attempts"]]

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from mosaic.events.sealed import RunSealed
-from mosaic_telemetry.domain.facts import EpisodeSummary, Fact
+from mosaic.model.attempt import RunFinished
+from mosaic_telemetry.domain.facts import Fact
 from mosaic_telemetry.domain.manifest import Record, build_manifest, digest_of, is_complete, is_genuine
 from mosaic_telemetry.domain.ranges import SeqRanges
 from mosaic_telemetry.domain.series import Series, SeriesKey
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
-from tests.fakes.telemetry import RUN, a_seal
+from tests.fakes.telemetry import RUN, a_finished_run
 
 
 def a_timeline(attempt: int, *ranges: tuple[int, int], **counts: int) -> Timeline:
@@ -28,33 +28,33 @@ def a_series(name: str, *values: float, attempt: int = 1, first_step: int = 0) -
     return series.extend([float(first_step + place) for place in range(len(values))], values)[0]
 
 
-def a_record(seal: RunSealed | None = None, *timelines: Timeline, facts: tuple[Fact, ...] = ()) -> Record:
-    return Record(seal or a_seal(9), timelines or (a_timeline(1, (0, 9)),), facts, (), EpisodeSummary())
+def a_record(finished: RunFinished | None = None, *timelines: Timeline, facts: tuple[Fact, ...] = ()) -> Record:
+    return Record(finished or a_finished_run(9), timelines or (a_timeline(1, (0, 9)),), facts)
 
 
 def test_a_run_is_complete_when_every_stamped_line_is_here() -> None:
-    assert is_complete(a_record(a_seal(9), a_timeline(1, (0, 9))))
-    assert not is_complete(a_record(a_seal(9), a_timeline(1, (0, 8))))
-    assert not is_complete(a_record(a_seal(9), a_timeline(1, (0, 3), (5, 9))))
-    assert not is_complete(a_record(a_seal(9, 4), a_timeline(1, (0, 9))))
+    assert is_complete(a_record(a_finished_run(9), a_timeline(1, (0, 9))))
+    assert not is_complete(a_record(a_finished_run(9), a_timeline(1, (0, 8))))
+    assert not is_complete(a_record(a_finished_run(9), a_timeline(1, (0, 3), (5, 9))))
+    assert not is_complete(a_record(a_finished_run(9, 4), a_timeline(1, (0, 9))))
 
 
 def test_of_a_lost_attempt_the_agents_last_line_tells_that_it_is_complete() -> None:
-    lost = a_seal(-1)
+    lost = a_finished_run(-1)
 
     assert not is_complete(a_record(lost, a_timeline(1, (0, 9))))
     assert is_complete(a_record(lost, a_timeline(1, (0, 9)), facts=(a_fact("attempt_ended"),)))
 
 
 def test_an_attempt_that_never_started_has_nothing_to_wait_for() -> None:
-    seal = a_seal(-1)
-    never_started = seal.model_copy(update={"attempts": (seal.attempts[0].model_copy(update={"started_at": None}),)})
+    finished = a_finished_run(-1)
+    never_started = replace(finished, attempts=(replace(finished.attempts[0], started_at=None),))
 
-    assert is_complete(Record(never_started, (), (), (), EpisodeSummary()))
+    assert is_complete(Record(never_started, (), ()))
 
 
 def test_gaps_are_named_per_attempt() -> None:
-    manifest = build_manifest(a_record(a_seal(9, 4), a_timeline(1, (0, 3), (6, 9)), a_timeline(2, (0, 2))))
+    manifest = build_manifest(a_record(a_finished_run(9, 4), a_timeline(1, (0, 3), (6, 9)), a_timeline(2, (0, 2))))
 
     assert [[4, 5]] == manifest["attempts"][0]["gaps"]
     assert [[3, 4]] == manifest["attempts"][1]["gaps"]
@@ -65,7 +65,7 @@ def test_gaps_are_named_per_attempt() -> None:
 def test_events_are_counted_per_kind_and_per_attempt() -> None:
     first, second = a_timeline(1, (0, 9), metric=8, text=2), a_timeline(2, (0, 4), metric=5)
 
-    manifest = build_manifest(a_record(a_seal(9, 4), first, second))
+    manifest = build_manifest(a_record(a_finished_run(9, 4), first, second))
 
     assert {"metric": 8, "text": 2} == manifest["attempts"][0]["counts"]
     assert {"total": 15, "by_kind": {"metric": 13, "text": 2}, "missing": 0} == manifest["events"]
@@ -82,26 +82,60 @@ def test_metrics_have_their_final_and_best_values() -> None:
     assert {"value": 0.5, "step": 1.0} == loss["best"]
 
 
-def test_a_series_that_was_repeated_counts_as_the_newest_attempt_has_it() -> None:
-    series = (a_series("loss", 1.0, attempt=1), a_series("loss", 7.0, attempt=2))
+@pytest.mark.parametrize(
+    ("name", "best"),
+    [
+        ("charts/episodic_return", 3.0), ("episode_return_mean", 3.0), ("success_rate", 3.0), ("eval/mean_return", 3.0),
+        ("losses/value_loss", 1.0), ("loss/q", 1.0), ("td_error", 1.0),
+        ("train/epsilon", None), ("charts/learning_rate", None), ("losses/entropy", None), ("loss_coef", None),
+        ("charts/episodic_length", None), ("return_std", None), ("steps_per_s", None),
+    ],
+)  # fmt: skip
+def test_only_where_it_is_known_which_way_is_better_there_is_a_best(name: str, best: float | None) -> None:
+    (metric,) = build_manifest(replace(a_record(), series=(a_series(name, 2.0, 3.0, 1.0),)))["metrics"]
 
-    (metric,) = build_manifest(replace(a_record(), series=series))["metrics"]
-
-    assert metric["final"]["value"] == 7.0
+    assert best == (metric["best"] and metric["best"]["value"])
 
 
-def test_the_best_of_an_earlier_attempt_counts_where_it_was_not_repeated() -> None:
-    series = (
-        a_series("return", 1.0, 8.0, 7.0, attempt=1),
-        a_series("return", 3.0, 99.0, attempt=2, first_step=2),
-        a_series("return", 5.0, 6.0, attempt=3, first_step=3),
+def test_the_settings_that_ran_are_those_of_the_newest_attempt_that_told_them() -> None:
+    asked = {"lr": {"value": 1, "origin": "asked"}}
+    ran = {"lr": {"value": 1, "origin": "asked"}, "gamma": {"value": 0.9, "origin": "preset"}}
+    facts = (
+        a_fact("run_started", settings=asked),
+        a_fact("settings_resolved", seq=1, settings=ran),
+        a_fact("run_started", attempt=2),
     )
 
-    (metric,) = build_manifest(replace(a_record(), series=series))["metrics"]
+    assert ran == build_manifest(a_record(facts=facts))["settings"]
+    assert asked == build_manifest(a_record(facts=facts[:1]))["settings"]
+    assert build_manifest(a_record())["settings"] is None
 
-    assert {"value": 8.0, "step": 1.0} == metric["best"], "99 was reached in a step that was taken again"
-    assert {"value": 1.0, "step": 0.0} == metric["lowest"]
-    assert {"value": 6.0, "step": 4.0} == metric["final"]
+
+def test_the_environment_is_said_once_unless_an_attempt_ran_in_another() -> None:
+    old, new = ({"packages": {"torch": version}, "lock_digest": None} for version in ("2.8", "2.9"))
+    facts = (a_fact("attempt_started", environment=old), a_fact("attempt_started", attempt=2, environment=new))
+
+    manifest = build_manifest(a_record(a_finished_run(9, 4), facts=facts))
+
+    assert new == manifest["environment"]
+    assert [old, None] == [attempt["environment"] for attempt in manifest["attempts"]]
+
+
+def test_a_checkpoint_keeps_its_passport() -> None:
+    passport = {"env_id": "CartPole-v1", "algo": "ppo", "step": 5}
+    facts = (a_fact("checkpoint_saved", checkpoint_path="c/5.pt", step=5, passport=passport),)
+
+    (checkpoint,) = build_manifest(a_record(facts=facts))["checkpoints"]
+
+    assert passport == checkpoint["passport"]
+
+
+def test_both_digests_are_those_of_the_spec() -> None:
+    spec = a_finished_run(9).run.spec
+
+    manifest = build_manifest(a_record())
+
+    assert (spec.config_digest, spec.run_digest) == (manifest["config_digest"], manifest["run_digest"])
 
 
 def test_the_machine_is_told_as_the_agent_of_each_attempt_saw_it() -> None:
@@ -112,7 +146,7 @@ def test_the_machine_is_told_as_the_agent_of_each_attempt_saw_it() -> None:
         a_fact("attempt_started", attempt=2, machine=new),
     )
 
-    manifest = build_manifest(a_record(a_seal(9, 4), facts=facts))
+    manifest = build_manifest(a_record(a_finished_run(9, 4), facts=facts))
 
     assert [old, new] == [attempt["machine"] for attempt in manifest["attempts"]]
     assert ("new", ["H100"], digest) == tuple(
@@ -167,14 +201,68 @@ def test_the_analytics_of_upstream_are_made_from_the_files() -> None:
     assert "wandb" not in analytics["artifacts"]
 
 
-def test_the_analytics_a_worker_wrote_itself_are_taken_as_they_are() -> None:
-    own = {"run_id": "r", "worker_type": "cleanrl", "artifacts": {}, "metadata": {"algo": "ppo"}}
+def test_the_analytics_a_worker_wrote_itself_are_taken_under_the_names_of_the_run_and_its_worker() -> None:
+    own = {"run_id": "r", "worker_type": "mosaic_reference", "artifacts": {}, "metadata": {"algo": "ppo"}}
     facts = (a_fact("artifact", path="analytics.json", kind="analytics", content=own),)
 
     manifest = build_manifest(a_record(facts=facts))
 
-    assert {**own, "run_id": RUN} == manifest["analytics"]
+    assert {**own, "run_id": RUN, "worker_type": "reference"} == manifest["analytics"]
     assert "content" not in manifest["artifacts"][0]
+
+
+def test_folders_that_a_worker_claims_are_named_only_if_there_is_something_in_them() -> None:
+    claims = {
+        "tensorboard": {"log_dir": "tensorboard", "enabled": True},
+        "logs_dir": "logs",
+        "videos_dir": "videos",
+        "checkpoints": {"directory": "checkpoints", "format": "pytorch"},
+    }
+    own = {"run_id": "r", "worker_type": "w", "artifacts": claims}
+    claimed = a_fact("artifact", path="analytics.json", kind="analytics", content=own)
+    files = (
+        a_fact("artifact", path="tensorboard/a/events.out.tfevents.1", kind="tensorboard"),
+        a_fact("artifact", path="videos/1.mp4", kind="video"),
+    )
+    misplaced = a_fact("artifact", path="tensorboard/notes.txt", kind="file")
+
+    empty = build_manifest(a_record(facts=(claimed, misplaced)))["analytics"]["artifacts"]
+    filled = build_manifest(a_record(facts=(claimed, *files)))["analytics"]["artifacts"]
+
+    assert {"checkpoints"} == set(empty)
+    assert {"checkpoints", "tensorboard", "videos_dir"} == set(filled)
+
+
+def test_of_a_place_outside_the_run_nothing_is_known_so_the_claim_stays() -> None:
+    own = {"run_id": "r", "worker_type": "w", "artifacts": {"tensorboard": {"log_dir": "/shared/tb", "enabled": True}}}
+    facts = (a_fact("artifact", path="analytics.json", kind="analytics", content=own),)
+
+    assert own["artifacts"] == build_manifest(a_record(facts=facts))["analytics"]["artifacts"]
+
+
+TOLD = {"project": "p", "entity": "ann", "run_id": "x1", "run_path": "ann/p/x1", "url": None, "mode": "online"}
+
+
+@pytest.mark.parametrize(
+    ("told", "url"),
+    [
+        ({**TOLD, "url": "https://wandb.example.org/ann/p/runs/x1"}, "https://wandb.example.org/ann/p/runs/x1"),
+        (TOLD, "https://wandb.ai/ann/p/x1"),
+        ({**TOLD, "mode": "offline"}, ""),
+    ],
+    ids=["its own address", "of its path", "none while it is offline"],
+)
+@pytest.mark.parametrize("claimed", [None, {"project": "p", "url": "ann/p/x1", "run_id": "x1"}])
+def test_where_wandb_has_the_curves_is_told_by_an_address(told: Any, url: str, claimed: Any) -> None:
+    own = {"run_id": "r", "worker_type": "w", "artifacts": {"wandb": claimed}}
+    files = () if claimed is None else (a_fact("artifact", path="analytics.json", kind="analytics", content=own),)
+
+    analytics = build_manifest(a_record(facts=(*files, a_fact("run_completed", wandb=told))))["analytics"]
+
+    entry = analytics["artifacts"]["wandb"]
+    assert ("p", "ann", "x1", "ann/p/x1", url) == tuple(
+        entry[key] for key in ("project", "entity", "run_id", "run_path", "url")
+    )
 
 
 def test_the_result_is_what_the_worker_said_last() -> None:

@@ -3,12 +3,11 @@ from __future__ import annotations
 import pytest
 
 from mosaic.errors import BadInput
-from mosaic.events.sealed import RunSealed
 from mosaic.messaging.connection import connection_parameters, pauses
-from mosaic.messaging.event_messages import frame_message, seal_message
+from mosaic.messaging.event_messages import frame_message, read_run_finished, run_finished_message
 from mosaic.messaging.topology import event_queue, event_routing_key, event_topology
 from mosaic_telemetry.settings import Settings
-from tests.fakes.telemetry import RUN, a_seal, encoded, metrics
+from tests.fakes.telemetry import RUN, a_finished_run, encoded, metrics
 
 
 def test_a_run_has_one_shard_and_runs_are_spread_over_all() -> None:
@@ -35,27 +34,36 @@ def test_events_wait_in_bounded_quorum_queues_that_refuse_rather_than_drop() -> 
     )  # fmt: skip
 
 
-def test_the_seal_of_a_run_goes_the_way_of_its_events() -> None:
-    frame, seal = frame_message(encoded(metrics(2), first_seq=5)), seal_message(a_seal(6))
+def test_the_end_of_a_run_goes_the_way_of_its_events() -> None:
+    frame, end = frame_message(encoded(metrics(2), first_seq=5)), run_finished_message(a_finished_run(6))
 
-    assert frame.routing_key == seal.routing_key
+    assert frame.routing_key == end.routing_key
     assert {"kind": "frame", "run_id": RUN, "attempt": 1, "first_seq": 5, "count": 2} == frame.headers
-    assert seal.headers["kind"] == "seal"
+    assert end.headers["kind"] == "run_finished"
 
 
-def test_a_seal_survives_its_way() -> None:
-    seal = a_seal(6, 9)
+def test_the_end_of_a_run_survives_its_way() -> None:
+    finished = a_finished_run(6, 9)
 
-    assert seal == RunSealed.from_json(seal.to_json())
+    assert finished == read_run_finished(run_finished_message(finished).body)
 
 
-def test_a_seal_that_cannot_be_read_says_everything_that_is_wrong() -> None:
+def test_an_end_that_cannot_be_read_says_everything_that_is_wrong() -> None:
     with pytest.raises(BadInput) as caught:
-        RunSealed.from_json(b'{"run_id": "../etc", "attempts": [{"attempt": 0}]}')
+        read_run_finished(b'{"run": {"run_id": "a", "state": "sealed"}, "attempts": [{"state": 3}]}')
 
-    assert {"run_id", "outcome", "attempts.0.attempt", "attempts.0.state"} == {
-        fault.partition(":")[0] for fault in caught.value.faults
-    }
+    assert {"run.state", "attempts.state"} == {fault.partition(":")[0] for fault in caught.value.faults}
+
+
+@pytest.mark.parametrize("body", [b"not json", b"[]", b"3"])
+def test_an_end_that_is_no_object_is_refused(body: bytes) -> None:
+    with pytest.raises(BadInput, match="end of a run"):
+        read_run_finished(body)
+
+
+def test_a_run_id_that_is_a_path_is_refused() -> None:
+    with pytest.raises(BadInput, match="is not an id"):
+        read_run_finished(run_finished_message(a_finished_run(1, run_id="../etc")).body)
 
 
 def test_a_broker_address_that_is_none_says_how_to_write_one() -> None:

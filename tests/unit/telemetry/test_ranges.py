@@ -43,13 +43,3 @@ def test_what_is_missing_is_the_rest(ranges: list[tuple[int, int]], asked: tuple
     missing = heard(ranges).missing(*asked)
 
     assert numbers_in(missing) == numbers_in([asked]) - numbers_in(ranges)
-
-
-@given(some_ranges, st.integers(0, 60))
-def test_it_says_how_far_a_reader_can_go(ranges: list[tuple[int, int]], seq: int) -> None:
-    numbers = numbers_in(ranges)
-    expected = seq
-    while expected in numbers:
-        expected += 1
-
-    assert expected - 1 == heard(ranges).contiguous_from(seq)

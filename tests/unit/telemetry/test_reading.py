@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from mosaic_telemetry.domain.outlook import Outlook, Stretch, outlook
 from mosaic_telemetry.domain.ranges import SeqRanges
-from mosaic_telemetry.domain.reading import Outlook, Stretch, outlook
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
 
 

@@ -11,13 +11,14 @@ from structlog.testing import capture_logs
 from mosaic.events.frame import EncodedFrame
 from mosaic.hosting.health import check
 from mosaic.messaging.consumer import Delivery, Verdict
-from mosaic_telemetry.adapters.tables import seals
+from mosaic.messaging.event_messages import run_finished_message
+from mosaic_telemetry.adapters.tables import finished_runs
 from mosaic_telemetry.entrypoints.service import TelemetryService, build
 from mosaic_telemetry.handlers.lines import Lines, follow_lines
 from mosaic_telemetry.ports import Position
 from mosaic_telemetry.settings import Settings
 from tests.fakes.agent import eventually
-from tests.fakes.telemetry import RUN, a_seal, encoded, metrics, packed
+from tests.fakes.telemetry import RUN, a_finished_run, encoded, metrics, packed
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def service(tmp_path: Path) -> Iterator[TelemetryService]:
     service.stop()
 
 
-def wait_until_sealed(service: TelemetryService, run_id: str = RUN) -> list[Lines]:
+def wait_until_finished(service: TelemetryService, run_id: str = RUN) -> list[Lines]:
     parts = service.parts
     return list(follow_lines(run_id, Position(0, 0), store=parts.store, feed=parts.feed))
 
@@ -42,8 +43,8 @@ def manifest(folder: Path, run_id: str = RUN) -> dict[str, object]:
 
 def test_in_one_process_frames_and_seal_become_a_manifest(service: TelemetryService, tmp_path: Path) -> None:
     confirmed = service.ingest.send([encoded(metrics(5)), encoded(metrics(5, first=5), first_seq=5)])
-    service.seal(a_seal(9))
-    wait_until_sealed(service)
+    service.run_finished(a_finished_run(9))
+    wait_until_finished(service)
 
     assert [0, 1] == list(confirmed)
     assert manifest(tmp_path)["is_complete"] is True
@@ -57,8 +58,8 @@ def test_a_run_whose_manifest_cannot_be_written_does_not_stop_the_others(
 
     for run_id in ("a-run", "b-run"):
         service.ingest.send([encoded(metrics(1), run_id=run_id)])
-        service.seal(a_seal(0, run_id=run_id))
-    wait_until_sealed(service, "b-run")
+        service.run_finished(a_finished_run(0, run_id=run_id))
+    wait_until_finished(service, "b-run")
 
     assert manifest(tmp_path, "b-run")["run_id"] == "b-run"
 
@@ -67,14 +68,14 @@ def test_a_fault_that_nobody_foresaw_does_not_end_the_writing_of_manifests(tmp_p
     chosen = Settings(database_url=f"sqlite:///{tmp_path}/e.db", manifest_root=str(tmp_path / "manifests"))
     service = build(chosen)
     service.ingest.send([encoded(metrics(5))])
-    service.seal(a_seal(4))
+    service.run_finished(a_finished_run(4))
     due_at = set_due_at(service, 1e300)
     with capture_logs() as logs:
         service.start()
         eventually(lambda: logs)
 
     set_due_at(service, due_at)
-    wait_until_sealed(service)
+    wait_until_finished(service)
     service.stop()
 
     assert ("manifests wait", "error") == (logs[0]["event"], logs[0]["log_level"])
@@ -84,8 +85,8 @@ def test_a_fault_that_nobody_foresaw_does_not_end_the_writing_of_manifests(tmp_p
 def set_due_at(service: TelemetryService, moment: float) -> float:
     """Put *moment*, which may be beyond all calendars, in the place of the due time and return what was there."""
     with service.parts.engine.begin() as connection:
-        before: float = connection.execute(select(seals.c.due_at)).scalar_one()
-        connection.execute(update(seals).values(due_at=moment))
+        before: float = connection.execute(select(finished_runs.c.due_at)).scalar_one()
+        connection.execute(update(finished_runs).values(due_at=moment))
     return before
 
 
@@ -101,9 +102,9 @@ def test_a_frame_from_this_process_that_nobody_can_read_is_not_kept_for_ever(
 def test_every_message_of_the_broker_gets_its_own_verdict(service: TelemetryService) -> None:
     bodies = [
         ({"kind": "frame"}, packed(metrics(2))),
-        ({"kind": "seal"}, b"not a seal"),
+        ({"kind": "run_finished"}, b"not an end"),
         ({}, b"not a frame"),
-        ({"kind": "seal"}, a_seal(1).to_json()),
+        ({"kind": "run_finished"}, run_finished_message(a_finished_run(1)).body),
     ]
 
     answers = service.ingest.handle(
@@ -111,7 +112,7 @@ def test_every_message_of_the_broker_gets_its_own_verdict(service: TelemetryServ
     )
 
     assert [Verdict.DONE, Verdict.NEVER, Verdict.NEVER, Verdict.DONE] == [one.verdict for one in answers]
-    assert "seal of a run" in answers[1].reason
+    assert "end of a run" in answers[1].reason
     assert "not a frame" in answers[2].reason
 
 

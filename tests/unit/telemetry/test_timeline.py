@@ -34,19 +34,19 @@ def test_the_speed_is_that_of_the_newest_minutes() -> None:
         step = second if second < 50 else 50 + (second - 50) * 10
         timeline = timeline.hear(a_hearing(second, second, time=second, last_step=step))
 
-    assert timeline.steps_per_s == 10.0
+    assert timeline.steps_per_s() == 10.0
 
 
 def test_a_stream_that_names_no_step_has_no_speed() -> None:
     timeline = Timeline(STREAM).hear(a_hearing(0, 9, time=1.0)).hear(a_hearing(10, 19, time=9.0))
 
-    assert timeline.steps_per_s == 0.0
+    assert timeline.steps_per_s() == 0.0
 
 
 def test_the_speed_of_a_short_stream_is_its_mean() -> None:
     timeline = Timeline(STREAM).hear(Hearing(0, 9, 10.0, 10.5, {"metric": 10}, 100.0))
 
-    assert timeline.steps_per_s == 200.0
+    assert timeline.steps_per_s() == 200.0
 
 
 def test_lines_up_to_the_last_one_stamped_are_missed() -> None:

@@ -14,7 +14,9 @@ from tests.workers.conftest import InstalledWorker
 
 pytestmark = pytest.mark.slow
 
-SHORT = {"algo": "ppo", "env_id": "CartPole-v1", "seed": 1, "total_steps": 512}
+SHORT = {"algo": "ppo", "env_id": "CartPole-v1", "seed": 1, "total_steps": 512, "eval_episodes": 0}
+#: Lets no file grow beyond a few kilobytes.
+_SMALL_DISK = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))"
 
 
 @pytest.fixture(scope="module")
@@ -90,15 +92,59 @@ def test_a_dry_run_shows_the_command_and_says_either_way_about_cuda(cleanrl: Ins
     run = cleanrl.run("dry", {**SHORT, "cuda": False, "algo_params": {"clip_vloss": False}}, "--dry-run")
 
     (told,) = run.of("run_completed")
-    assert "-m cleanrl.ppo --env-id CartPole-v1 --total-timesteps 512" in told["command"]
-    assert "--cuda False" in told["command"]
-    assert "--clip-vloss False" in told["command"]
+    assert ("completed", True, "train") == (told["status"], told["dry_run"], told["plan"]["mode"])
+    for part in ("-m cleanrl.ppo --env-id CartPole-v1 --total-timesteps 512", "--cuda False", "--clip-vloss False"):
+        assert part in told["plan"]["command"]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"env_id": "CartPol-v1"}, "there is no environment 'CartPol-v1' here, did you mean 'CartPole-v1'?"),
+        ({"algo": "dqn", "env_id": "Acrobat-v1"}, "did you mean 'Acrobot-v1'?"),
+        ({"env_id": "no_such_module:Task-v0"}, "No module named 'no_such_module'"),
+        ({"mode": "policy_eval", "policy_path": "nowhere.pt", "eval_episodes": 1}, "nowhere.pt"),
+        ({"mode": "policy_eval", "eval_episodes": 1}, "policy_path: is required for mode policy_eval"),
+        ({"eval_every": 100}, "eval_episodes: an evaluation needs at least 1 episode"),
+        ({"algo": "ppo_atari_lstm", "eval_every": 1, "eval_episodes": 1}, "eval_every: ppo_atari_lstm has a recurrent"),
+    ],
+)
+def test_a_dry_run_refuses_what_the_run_would_refuse(
+    cleanrl: InstalledWorker, change: dict[str, Any], sentence: str
+) -> None:
+    label = "dry-" + "-".join(str(value).replace(":", "-") for value in change.values())
+
+    run = cleanrl.run(label, {**SHORT, **change}, "--dry-run")
+
+    assert 2 == run.exit_code
+    assert sentence in run.stderr
+
+
+@pytest.mark.parametrize("env_id", ["CartPole", "CartPole-v0", "MiniGrid-Empty-5x5-v0", "ALE/Breakout-v5"])
+def test_a_dry_run_knows_every_environment_that_the_run_would_find(cleanrl: InstalledWorker, env_id: str) -> None:
+    run = cleanrl.run(f"dry-{env_id.replace('/', '-')}", {**SHORT, "algo": "dqn", "env_id": env_id}, "--dry-run")
+
+    assert 0 == run.exit_code, run.stderr[-2000:]
+
+
+def test_the_dry_run_of_an_evaluation_shows_the_evaluation(cleanrl: InstalledWorker) -> None:
+    trained = cleanrl.run("to-be-judged", SHORT)
+    (saved,) = trained.of("checkpoint_saved")
+    path = str(trained.run_dir / saved["checkpoint_path"])
+
+    run = cleanrl.run("dry-judging", {"mode": "policy_eval", "policy_path": path, "eval_episodes": 3}, "--dry-run")
+
+    (told,) = run.of("run_completed")
+    expected = {"mode": "policy_eval", "env_id": "CartPole-v1", "algo": "ppo", "policy_path": path, "eval_episodes": 3}
+    assert expected.items() <= told["plan"].items()
+    assert "command" not in told["plan"]
+    assert [] == run.of("episode")
 
 
 def test_without_a_gpu_in_the_lease_none_is_asked_for(cleanrl: InstalledWorker) -> None:
     run = cleanrl.run("no-lease", SHORT, "--dry-run", CUDA_VISIBLE_DEVICES="")
 
-    assert "--cuda False" in run.of("run_completed")[0]["command"]
+    assert "--cuda False" in run.of("run_completed")[0]["plan"]["command"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +166,7 @@ def test_what_the_desktop_application_writes_is_accepted(cleanrl: InstalledWorke
 
     run = cleanrl.run("desktop", config, "--dry-run")
 
-    command = run.of("run_completed")[0]["command"] + " "
+    command = run.of("run_completed")[0]["plan"]["command"] + " "
     assert [] == validate_config(schema, {"run_id": "r", **config})
     assert "mine" == run.of("run_started")[0]["config"]["wandb_project"]
     for told in ("--total-timesteps 512 ", "--learning-rate 0.1 ", "--gamma 0.9 "):
@@ -133,15 +179,15 @@ def test_a_preset_is_shown_in_the_command_and_gives_way_to_what_was_set(cleanrl:
     run = cleanrl.run("preset", config, "--dry-run")
 
     (told,) = run.of("run_completed")
-    assert "--learning-rate 0.001" in told["command"]
-    assert "--gamma 0.9 " in told["command"] + " "
+    assert "--learning-rate 0.001" in told["plan"]["command"]
+    assert "--gamma 0.9 " in told["plan"]["command"] + " "
 
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", None], ids=["named", "by-default"])
 def test_a_short_run_on_cartpole_gets_settings_for_short_runs(cleanrl: InstalledWorker, env_id: str | None) -> None:
     (told,) = cleanrl.run(f"auto-{env_id}", {**SHORT, "env_id": env_id}, "--dry-run").of("run_completed")
 
-    assert "--learning-rate 0.001" in told["command"]
+    assert "--learning-rate 0.001" in told["plan"]["command"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +203,7 @@ def test_a_short_run_on_cartpole_gets_settings_for_short_runs(cleanrl: Installed
 def test_any_other_run_gets_the_scripts_own_settings(cleanrl: InstalledWorker, change: dict[str, Any]) -> None:
     (told,) = cleanrl.run(f"own-{next(iter(change))}", {**SHORT, **change}, "--dry-run").of("run_completed")
 
-    assert "--learning-rate" not in told["command"]
+    assert "--learning-rate" not in told["plan"]["command"]
 
 
 @pytest.mark.parametrize("algo", ["ppo", "dqn"])
@@ -183,10 +229,12 @@ def test_an_environment_that_raises_is_named(cleanrl: InstalledWorker) -> None:
 
 
 def test_a_full_disk_costs_a_checkpoint_and_not_the_run(cleanrl: InstalledWorker, tmp_path: Path) -> None:
-    (tmp_path / "step-0000000512.part").symlink_to("/dev/full")
+    (tmp_path / "sitecustomize.py").write_text(_SMALL_DISK)
+    sources = cleanrl.env(Path())["PYTHONPATH"]
 
-    run = cleanrl.run("full-disk", SHORT, MOSAIC_CHECKPOINT_DIR=str(tmp_path))
+    run = cleanrl.run("full-disk", SHORT, PYTHONPATH=f"{sources}{os.pathsep}{tmp_path}")
 
-    assert 0 == run.exit_code
+    assert 0 == run.exit_code, run.stderr[-2000:]
     assert [] == run.of("checkpoint_saved")
-    assert "No space left on device" in run.of("log")[-1]["text"]
+    assert "could not be written: File too large" in run.of("log")[-1]["text"]
+    assert [] == list((run.run_dir / "checkpoints").iterdir())

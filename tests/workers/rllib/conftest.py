@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tarfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +14,8 @@ import pytest
 
 from tests.workers.conftest import InstalledWorker, WorkerRun
 
+#: Beside this file lie environments of our own.
+HERE = Path(__file__).parent
 _COMPARE = """
 import json, pickle, sys
 from pathlib import Path
@@ -34,17 +35,32 @@ def rllib(installed_worker: Callable[[str], InstalledWorker]) -> InstalledWorker
     return installed_worker("rllib")
 
 
+def with_own_environments(worker: InstalledWorker) -> str:
+    """Return the PYTHONPATH with which *worker* also finds the environments beside this file."""
+    return f"{worker.env(HERE)['PYTHONPATH']}{os.pathsep}{HERE}"
+
+
 def checkpoints_of(run: WorkerRun) -> list[Path]:
     """Return the checkpoints that a run has told of, oldest first."""
     return [run.run_dir / payload["checkpoint_path"] for payload in run.of("checkpoint_saved")]
 
 
+def lines_until(process: subprocess.Popen[str], sign: str) -> list[str]:
+    """Return what a run says up to the first line with *sign*."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if sign in line:
+            return lines
+    pytest.fail(f"it ended before it said {sign}")
+
+
 def changed_networks(worker: InstalledWorker, run: WorkerRun) -> dict[str, bool]:
     """Tell of each policy whether its weights differ between the first and the last checkpoint."""
     first, *_, last = checkpoints_of(run)
-    folders = [_unpacked(path) for path in (first, last)]
     answer = subprocess.run(
-        [worker.python, "-c", _COMPARE, *map(str, folders)],
+        [worker.python, "-c", _COMPARE, str(first), str(last)],
         env=worker.env(run.run_dir),
         capture_output=True,
         text=True,
@@ -80,10 +96,3 @@ def _marked(mark: str) -> list[str]:
         except OSError:
             continue
     return found
-
-
-def _unpacked(path: Path) -> Path:
-    folder = path.with_suffix("")
-    with tarfile.open(path) as archive:
-        archive.extractall(folder, filter="data")
-    return folder

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import tempfile
 import time
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from mosaic.testing.conformance import check_worker
+from mosaic.worker.library.checkpoints import digest_of
 from tests.stack.waiting import until
 from tests.workers.conftest import InstalledWorker, WorkerRun
-from tests.workers.rllib.conftest import checkpoints_of, pids_in_session, processes_of
+from tests.workers.rllib.conftest import checkpoints_of, lines_until, pids_in_session, processes_of
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +50,13 @@ def test_what_a_run_leaves_can_be_found(trained: WorkerRun) -> None:
     assert [] == processes_of(trained.run_dir)
 
 
+def test_the_summary_says_where_wandb_has_the_curves(trained: WorkerRun) -> None:
+    told = trained.of("run_completed")[0]["wandb"]
+
+    assert ("mosaic", "offline", None) == (told["project"], told["mode"], told["url"])
+    assert told["run_path"].endswith(f"/{told['run_id']}")
+
+
 def test_a_gpu_that_was_asked_for_and_is_not_there_is_told_once(trained: WorkerRun) -> None:
     told = [one["text"] for one in trained.of("log") if "GPU" in one["text"]]
 
@@ -67,7 +73,7 @@ def test_a_policy_is_evaluated_from_its_checkpoint(rllib: InstalledWorker, train
     run = rllib.run("evaluated", {**SMALL, "mode": "policy_eval", "policy_path": path, "eval_episodes": 3})
 
     told = [one["total_reward"] for one in run.of("episode")]
-    assert told == [one["total_reward"] for one in trained.of("episode") if one.get("agent_id") == "evaluation"]
+    assert told == [one["total_reward"] for one in trained.of("episode") if one.get("evaluation")]
 
 
 def test_a_policy_is_asked_for_actions(rllib: InstalledWorker, trained: WorkerRun) -> None:
@@ -89,7 +95,7 @@ def test_a_policy_is_asked_for_actions(rllib: InstalledWorker, trained: WorkerRu
 
 
 def test_a_team_cannot_be_played_over_stdin(rllib: InstalledWorker) -> None:
-    run = rllib.run("team-asked", {"env_id": "simple_spread_v3", "policy_path": "some.tar"}, "--interactive")
+    run = rllib.run("team-asked", {"env_id": "simple_spread_v3", "policy_path": "somewhere"}, "--interactive")
 
     assert 2 == run.exit_code
     assert "simple_spread_v3 has several agents; --interactive plays one" in run.stderr
@@ -98,7 +104,7 @@ def test_a_team_cannot_be_played_over_stdin(rllib: InstalledWorker) -> None:
 def test_a_stop_leaves_a_checkpoint_within_its_grace_and_no_process(rllib: InstalledWorker) -> None:
     # Iterations of RLlib's own size take longer than a stop may: the one under way is given up.
     process = rllib.start("stopped", {"seed": 1, "num_env_runners": 1, "total_steps": 1_000_000})
-    _wait_for(process, '"loss/policy"')
+    lines_until(process, '"loss/policy"')
 
     # As the agent does it: Ray's own processes are told, too.
     os.killpg(process.pid, signal.SIGTERM)
@@ -111,19 +117,19 @@ def test_a_stop_leaves_a_checkpoint_within_its_grace_and_no_process(rllib: Insta
     assert [] == processes_of(stopped.run_dir)
     (saved,) = stopped.of("checkpoint_saved")
     assert saved["step"] == stopped.of("run_cancelled")[-1]["steps"] > 0
-    assert saved["sha256"] == sha256(checkpoints_of(stopped)[0].read_bytes()).hexdigest()
+    assert saved["sha256"] == digest_of(checkpoints_of(stopped)[0])
 
 
 def test_a_stop_that_reaches_rays_processes_first_ends_none_of_them(rllib: InstalledWorker) -> None:
     process = rllib.start("shielded", {**SMALL, "num_env_runners": 1, "total_steps": 1_000_000})
-    _wait_for(process, '"loss/policy"')
+    lines_until(process, '"loss/policy"')
     rays = {*pids_in_session(process.pid)} - {process.pid}
 
     for pid in rays:
         os.kill(pid, signal.SIGTERM)
 
     for _ in range(3):
-        _wait_for(process, '"loss/policy"')
+        lines_until(process, '"loss/policy"')
     assert rays <= {*pids_in_session(process.pid)}
     os.killpg(process.pid, signal.SIGTERM)
     assert 143 == rllib.finish(process, "shielded").exit_code
@@ -146,7 +152,7 @@ def test_a_stop_while_ray_starts_is_no_failure(rllib: InstalledWorker, sign: str
 
 def test_a_killed_run_takes_its_ray_with_it(rllib: InstalledWorker) -> None:
     process = rllib.start("killed", {**SMALL, "num_env_runners": 1, "total_steps": 1_000_000})
-    _wait_for(process, '"event":"episode"')
+    lines_until(process, '"event":"episode"')
 
     os.kill(process.pid, signal.SIGKILL)
     killed = rllib.finish(process, "killed")
@@ -160,11 +166,3 @@ def test_the_conformance_kit_has_nothing_against_it(rllib: InstalledWorker, tmp_
 
     assert [] == [f"{check.name}: {check.sentence}" for check in report.checks if check.outcome.value == "failed"]
     assert "grade A" in next(check.sentence for check in report.checks if check.name == "resume")
-
-
-def _wait_for(process: subprocess.Popen[str], sign: str) -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if sign in line:
-            return
-    pytest.fail(f"it ended before it said {sign}")

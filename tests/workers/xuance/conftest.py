@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,3 +35,9 @@ def changed_weights(worker: InstalledWorker, run: WorkerRun) -> list[str]:
     first, *_, last = checkpoints_of(run)
     changed: list[str] = worker.answer(_COMPARE, str(first / "model.pth"), str(last / "model.pth"))
     return changed
+
+
+def disturbed(worker: InstalledWorker, what: str, folder: Path) -> str:
+    """Return a ``PYTHONPATH`` on which *what* of this directory is run before the worker."""
+    shutil.copy(Path(__file__).with_name(f"{what}.py"), folder / "sitecustomize.py")
+    return f"{folder}{os.pathsep}{worker.env(folder)['PYTHONPATH']}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from mosaic.worker import validate_config
 from mosaic.worker.suitability import pair_fault
 from tests.workers.conftest import InstalledWorker
+from tests.workers.xuance.conftest import disturbed
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +123,8 @@ def test_every_algorithm_that_must_be_offered_is(schema: Any) -> None:
         ({"env_id": "CartPol-v1"}, "XuanCe has no settings for 'CartPol-v1', did you mean 'CartPole-v1'?"),
         ({"algo_params": {"policy": "Gaussian_AC"}}, "XuanCe cannot build ppo for CartPole-v1, whose actions are"),
         ({"device": "cuda:1"}, "no GPU can be used here; leave device to the lease, or set it to cpu"),
-        ({"mode": "policy_eval"}, "mode policy_eval needs the checkpoint to evaluate"),
+        ({"mode": "policy_eval"}, "policy_path: is required for mode policy_eval"),
+        ({"eval_every": 100}, "eval_episodes: an evaluation needs at least 1 episode"),
     ],
 )
 def test_a_config_that_cannot_work_ends_with_code_2(
@@ -136,12 +137,37 @@ def test_a_config_that_cannot_work_ends_with_code_2(
 
 
 def test_a_dry_run_shows_the_arguments_xuance_would_get(xuance: InstalledWorker) -> None:
-    run = xuance.run("dry", SHORT, "--dry-run")
+    run = xuance.run("dry", {**SHORT, "algo": "PPO"}, "--dry-run")
 
-    plan = run.of("run_completed")[0]["plan"]
-    assert ("PPO", 128) == (plan["agent"], plan["train_steps"])
+    summary = run.of("run_completed")[0]
+    plan = summary["plan"]
+    assert ("completed", True) == (summary["status"], summary["dry_run"])
+    assert ("train", "ppo", "CartPole-v1", 1, "xuance", "1.4.4") == tuple(
+        plan[name] for name in ("mode", "algo", "env_id", "seed", "library", "library_version")
+    )
+    assert ("PPO", 512) == (plan["arguments"]["agent"], plan["arguments"]["running_steps"])
     assert 32 == plan["arguments"]["horizon_size"]
     assert 0.0004 == plan["arguments"]["learning_rate"]
+    python, option, code = shlex.split(plan["command"])
+    assert ("python", "-c") == (python, option)
+    assert code.endswith("get_runner('ppo', 'classic_control', 'CartPole-v1', parser_args=args).run(mode='train')")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"algo": "a2c", "env_id": "ALE/Pon-v5", "algo_params": {}},
+            "there is no environment 'ALE/Pon-v5' here, did you mean 'ALE/Pong-v5'?",
+        ),
+        ({"mode": "policy_eval", "policy_path": "nowhere", "eval_episodes": 1}, "nowhere: there is no such checkpoint"),
+    ],
+)
+def test_a_dry_run_refuses_what_is_not_there(xuance: InstalledWorker, change: dict[str, Any], sentence: str) -> None:
+    run = xuance.run(f"dry-{abs(hash(sentence))}", {**SHORT, **change}, "--dry-run")
+
+    assert 2 == run.exit_code
+    assert sentence in run.stderr
 
 
 def test_a_training_that_diverges_says_so(xuance: InstalledWorker) -> None:
@@ -152,20 +178,20 @@ def test_a_training_that_diverges_says_so(xuance: InstalledWorker) -> None:
 
 
 def test_an_environment_that_raises_is_named(xuance: InstalledWorker, tmp_path: Path) -> None:
-    run = xuance.run("failing", SHORT, PYTHONPATH=_disturbed(xuance, "failing_gymnasium", tmp_path))
+    run = xuance.run("failing", SHORT, PYTHONPATH=disturbed(xuance, "failing_gymnasium", tmp_path))
 
     error = run.of("run_failed")[0]["error"]
     assert 1 == run.exit_code
-    assert "the environment CartPole-v1 raised ZeroDivisionError near step 100: the cart has no mass" == error
+    assert "the environment CartPole-v1 raised in step() at step 100: ZeroDivisionError: the cart has no mass" == error
 
 
 def test_a_full_disk_costs_a_checkpoint_and_not_the_run(xuance: InstalledWorker, tmp_path: Path) -> None:
-    run = xuance.run("full-disk", SHORT, PYTHONPATH=_disturbed(xuance, "small_disk", tmp_path))
+    run = xuance.run("full-disk", SHORT, PYTHONPATH=disturbed(xuance, "small_disk", tmp_path))
 
     assert 0 == run.exit_code, run.stderr[-2000:]
     assert [] == run.of("checkpoint_saved")
     assert [] == list((run.run_dir / "checkpoints").iterdir())
-    assert "the checkpoint at step 512 could not be written, training goes on" in run.of("log")[-1]["text"]
+    assert "the checkpoint at step 512 could not be written" in run.of("log")[-1]["text"]
 
 
 def test_a_directory_that_cannot_be_made_costs_a_checkpoint_and_not_the_run(
@@ -178,7 +204,7 @@ def test_a_directory_that_cannot_be_made_costs_a_checkpoint_and_not_the_run(
 
     assert 0 == run.exit_code
     assert [] == run.of("checkpoint_saved")
-    assert "could not be written, training goes on" in run.of("log")[-1]["text"]
+    assert "could not be written: Not a directory; the training goes on without it" in run.of("log")[-1]["text"]
 
 
 def test_a_checkpoint_of_another_algorithm_is_refused(xuance: InstalledWorker) -> None:
@@ -188,10 +214,4 @@ def test_a_checkpoint_of_another_algorithm_is_refused(xuance: InstalledWorker) -
     run = xuance.run("wrong-checkpoint", {**SHORT, "algo": "a2c"}, MOSAIC_RESUME_FROM=str(checkpoint))
 
     assert 2 == run.exit_code
-    assert "is of algorithm 'ppo', this run is of 'a2c'" in run.stderr
-
-
-def _disturbed(worker: InstalledWorker, what: str, folder: Path) -> str:
-    """Return a ``PYTHONPATH`` on which *what* of this directory is run before the worker."""
-    shutil.copy(Path(__file__).with_name(f"{what}.py"), folder / "sitecustomize.py")
-    return f"{folder}{os.pathsep}{worker.env(folder)['PYTHONPATH']}"
+    assert "is of algorithm 'ppo', but 'a2c' was asked for" in run.stderr

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import pytest
 
 from tests.workers.conftest import InstalledWorker
-from tests.workers.xuance.conftest import changed_weights
+from tests.workers.xuance.conftest import changed_weights, disturbed
 
 pytestmark = pytest.mark.slow
 
@@ -67,6 +69,34 @@ while not hasattr(bare, "last_u"):
     bare = bare.env
 print(float(bare.last_u))
 """
+#: Agents that XuanCe lets draw even when it tests them: how many returns three times the same episode gives, and
+#: whose weights have changed by it.
+_ACT_TWICE = """
+import json
+from pathlib import Path
+import torch
+from xuance.common import MultiAgentBaseCallback
+from mosaic_xuance.acting import acting
+from mosaic_xuance.config import XuanCeConfig
+from mosaic_xuance.library import arguments, make_agent, make_test_envs
+answers = {"greedy": {}, "sample": {}, "changed": []}
+teams = dict.fromkeys(("masac", "mfac", "mfq"), "simple_spread_v3")
+for algo, env_id in {"sac": "Pendulum-v1", "noisydqn": "CartPole-v1", **teams}.items():
+    config = XuanCeConfig("acts", algo=algo, env_id=env_id, num_envs=4)
+    settings = arguments(config, config.overrides(1, log_dir=Path("logs"), model_dir=Path("models")))
+    agent = make_agent(config, settings, MultiAgentBaseCallback())
+    before = {name: value.clone() for name, value in agent.policy.state_dict().items()}
+    for eval_policy in ("greedy", "sample"):
+        returns = set()
+        for _ in range(3):
+            with acting(agent, eval_policy):
+                envs = make_test_envs(settings, 7)
+                returns.add(float(agent.test(test_episodes=1, test_envs=envs, close_envs=True)[-1]))
+        answers[eval_policy][algo] = len(returns)
+    if any(not torch.equal(value, before[name]) for name, value in agent.policy.state_dict().items()):
+        answers["changed"].append(algo)
+print(json.dumps(answers))
+"""
 SMALL = {"seed": 1, "keep_checkpoints": 9, "num_envs": 4, "metrics_every": 100, "eval_episodes": 1}
 
 
@@ -94,6 +124,33 @@ def test_episodes_of_a_team_are_told_for_the_team_and_for_each_agent(xuance: Ins
     assert pytest.approx(sum(parts.values())) == next(one["total_reward"] for one in told if "agent_id" not in one)
     # An agent that has learned nothing gets about -28.
     assert fmean(one["total_reward"] for one in run.of("episode") if "seed" in one) < -50
+
+
+@pytest.mark.parametrize("algo", ["mappo", "commnet"])
+def test_every_episode_of_a_team_is_told_once_with_what_it_paid(
+    xuance: InstalledWorker, tmp_path: Path, algo: str
+) -> None:
+    config = {"algo": algo, **SMALL, "env_id": "simple_spread_v3", "total_steps": 800, "eval_episodes": 2}
+
+    run = xuance.run(f"paid-{algo}", config, PYTHONPATH=disturbed(xuance, "paid_by_mpe", tmp_path))
+
+    paid = [json.loads(line) for line in (run.run_dir / "paid.jsonl").read_text().splitlines()]
+    told = run.of("episode")
+    whole = [sum(by_agent.values()) for by_agent in paid]
+    assert (32, 2) == (len(run.returns), sum(one.get("evaluation", False) for one in told))
+    assert whole == [*run.returns, *(one["total_reward"] for one in told if one.get("evaluation"))]
+    shares = [(one["agent_id"], one["total_reward"]) for one in told if "agent_id" in one]
+    assert [share for by_agent in paid[:32] for share in by_agent.items()] == shares
+    assert pytest.approx(sum(run.returns)) == run.of("run_completed")[0]["total_reward"]
+    assert 800 == told[-1]["step"]
+
+
+def test_a_greedy_agent_leaves_nothing_to_chance_and_is_found_as_it_was(xuance: InstalledWorker) -> None:
+    answers = xuance.answer(_ACT_TWICE)
+
+    assert {"sac": 1, "masac": 1, "mfac": 1, "mfq": 1, "noisydqn": 1} == answers["greedy"]
+    assert all(different > 1 for different in answers["sample"].values()), answers
+    assert [] == answers["changed"]
 
 
 def test_a_team_remembers_its_actions_as_it_drew_them(xuance: InstalledWorker) -> None:

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from mosaic.worker import WorkerCapabilities, WorkerMetadata
+from mosaic.worker.shim import described
 
 __version__ = "1.0.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Say who this worker is and what it can do."""
-    metadata = WorkerMetadata(
+    return described(
+        "cleanrl",
         name="CleanRL worker",
         version=__version__,
         description="CleanRL's PPO, DQN, C51, SAC, TD3, DDPG and every other script of the installed release",
-        author="MOSAIC Fleet",
         homepage="https://github.com/vwxyzjn/cleanrl",
-        upstream_library="cleanrl",
-        upstream_version=_installed_version("cleanrl"),
-        license="MIT",
-    )
-    capabilities = WorkerCapabilities(
-        worker_type="cleanrl",
-        supported_paradigms=("single_agent", "sequential", "training", "evaluation"),
-        env_families=("gymnasium", "classic_control", "toy_text", "box2d", "mujoco", "atari", "minigrid", "babyai"),
-        action_spaces=("discrete", "continuous"),
-        observation_spaces=("vector", "image"),
-        supports_checkpointing=True,
-        supports_pause_resume=True,
-        estimated_memory_mb=1024,
+        library="cleanrl",
         resume_grade="A",
     )
-    return metadata, capabilities
 
 
 def get_config_schema() -> dict[str, Any]:
@@ -45,14 +32,8 @@ def get_config_schema() -> dict[str, Any]:
 
 def get_check_config() -> dict[str, Any]:
     """Return a config whose run ends in seconds and saves a checkpoint midway."""
-    return {"algo": "ppo", "env_id": "CartPole-v1", "seed": 1, "total_steps": 3_072, "checkpoint_every": 1_024}
-
-
-def _installed_version(distribution: str) -> str | None:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
+    run = {"algo": "ppo", "env_id": "CartPole-v1", "seed": 1, "total_steps": 3_072, "checkpoint_every": 1_024}
+    return {**run, "eval_every": 1_024, "eval_episodes": 2}
 
 
 __all__ = ["get_check_config", "get_config_schema", "get_worker_metadata"]

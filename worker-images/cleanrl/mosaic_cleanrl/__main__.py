@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
-from mosaic.worker import run_worker
+from mosaic.worker.shim import main
 from mosaic_cleanrl.config import CleanRLConfig
 from mosaic_cleanrl.runtime import CleanRLRuntime
 
 if __name__ == "__main__":
-    sys.exit(run_worker(CleanRLConfig, CleanRLRuntime, worker_type="cleanrl"))
+    main(CleanRLConfig, CleanRLRuntime)

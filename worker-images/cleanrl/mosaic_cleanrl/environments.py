@@ -7,20 +7,37 @@ lent to it from gymnasium, which brings MuJoCo v4, Atari and MiniGrid to every s
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 import gymnasium
-import numpy as np
 
-from mosaic.errors import BadInput, did_you_mean
-from mosaic_cleanrl.training import EnvironmentFailed, Episode, Watcher
+from mosaic.worker.library.control import Control
+from mosaic.worker.library.environments import as_array, check, check_actions, make_with
+from mosaic.worker.library.failures import EnvironmentFailed
+from mosaic_cleanrl.scripts import Script
 
-#: Packages that register their environments when imported, by what their ids begin with.
-_FAMILIES: Mapping[str, str] = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE/": "ale_py"}
+
+class Spectator:
+    """Watches the environments of a script: keeps the episodes that they tell of, before any scaling of rewards."""
+
+    #: Where the run stands.
+    step = 0
+
+    def __init__(self, script: Script, *, renders: bool = False, control: Control | None = None) -> None:
+        """Watch *script*; what its environments should obey within a turn, if anything, *control* knows."""
+        self.script = script
+        #: Whether pictures of the environments will be asked for.
+        self.renders = renders
+        self.control = control or Control()
+        self.episodes: list[dict[str, Any]] = []
+
+    def episode_ended(self, **ended: Any) -> None:
+        """Hear of a finished episode."""
+        self.episodes.append(ended)
 
 
 class Tally:
@@ -30,8 +47,10 @@ class Tally:
     is made with cold caches and costs a few times what it seems to.
     """
 
-    def __init__(self, watcher: Watcher, env_id: str) -> None:
-        self.watcher = watcher
+    def __init__(self, watcher: Spectator, env_id: str) -> None:
+        #: Looked at in every step.
+        self.control = watcher.control
+        self._watcher = watcher
         self._env_id = env_id
         self.played_return, self.played_length = 0.0, 0
 
@@ -41,20 +60,19 @@ class Tally:
 
     def end(self, *, terminated: Any, truncated: Any) -> None:
         """Note that the episode has ended."""
-        self.watcher.episode_ended(Episode(self.played_return, self.played_length, bool(terminated), bool(truncated)))
+        ends = {"terminated": bool(terminated), "truncated": bool(truncated)}
+        self._watcher.episode_ended(episode_return=self.played_return, length=self.played_length, **ends)
 
     def failure(self, verb: str, error: Exception) -> EnvironmentFailed:
         """Return what to raise when the environment raised *error*."""
-        return EnvironmentFailed(self._env_id, verb, self.watcher.step, error)
+        return EnvironmentFailed(self._env_id, verb, self._watcher.step, error)
 
 
-class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Watches a bare gymnasium environment."""
+class Beginning:
+    """What recorders of both interfaces do when an episode begins."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], watcher: Watcher, env_id: str) -> None:
-        super().__init__(env)
-        self.tally = Tally(watcher, env_id)
-        self.last_result: Any = None
+    env: Any
+    tally: Tally
 
     def reset(self, **options: Any) -> Any:
         """Begin an episode."""
@@ -64,11 +82,20 @@ class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
         except Exception as error:
             raise self.tally.failure("reset", error) from error
 
+
+class Recorder(Beginning, gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Watches a bare gymnasium environment."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], watcher: Spectator, env_id: str) -> None:
+        super().__init__(env)
+        self.tally = Tally(watcher, env_id)
+        self.last_result: Any = None
+
     def step(self, action: Any) -> Any:
         """Act once."""
         tally = self.tally
-        if tally.watcher.is_interrupted:
-            tally.watcher.obey_soon()
+        if tally.control.is_interrupted:
+            tally.control.obey_soon()
         try:
             self.last_result = result = self.env.step(action)
         except Exception as error:
@@ -78,22 +105,6 @@ class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
         if result[2] or result[3]:
             tally.end(terminated=result[2], truncated=result[3])
         return result
-
-
-class FlatObservation(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Any observation as one array of numbers; a state out of finitely many as one-hot."""
-
-    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
-        super().__init__(env)
-        flat = gymnasium.spaces.flatten_space(env.observation_space)
-        assert isinstance(flat, gymnasium.spaces.Box)
-        self.observation_space = gymnasium.spaces.Box(
-            flat.low.astype(np.float32), flat.high.astype(np.float32), flat.shape, np.float32
-        )
-
-    def observation(self, observation: Any) -> Any:
-        """Return the array."""
-        return np.asarray(gymnasium.spaces.flatten(self.env.observation_space, observation), np.float32)
 
 
 class FromGym(gymnasium.Env[Any, Any]):
@@ -182,24 +193,17 @@ def _to_gym_class() -> Any:
 def _gym_recorder_class() -> Any:
     import gym
 
-    class GymRecorder(gym.Wrapper):  # type: ignore[misc]
+    class GymRecorder(Beginning, gym.Wrapper):  # type: ignore[misc]
         """Watches a bare environment of gym 0.23, without the cost of two adapters."""
 
-        def __init__(self, env: Any, watcher: Watcher, env_id: str) -> None:
+        def __init__(self, env: Any, watcher: Spectator, env_id: str) -> None:
             super().__init__(env)
             self.tally = Tally(watcher, env_id)
 
-        def reset(self, **options: Any) -> Any:
-            self.tally.begin()
-            try:
-                return self.env.reset(**options)
-            except Exception as error:
-                raise self.tally.failure("reset", error) from error
-
         def step(self, action: Any) -> Any:
             tally = self.tally
-            if tally.watcher.is_interrupted:
-                tally.watcher.obey_soon()
+            if tally.control.is_interrupted:
+                tally.control.obey_soon()
             try:
                 self.last_answer = answer = self.env.step(action)
             except Exception as error:
@@ -242,23 +246,36 @@ def to_gym(space: gymnasium.Space[Any]) -> Any:
 
 
 @contextmanager
-def hooked_environments(watcher: Watcher) -> Iterator[None]:
-    """Let every environment that a script makes meanwhile be watched."""
-    make: Callable[..., Any] = gymnasium.make
-    gymnasium.make = lambda env_id, **options: _made(watcher, make, env_id, **options)
+def hooked_environments(watcher: Spectator) -> Iterator[None]:
+    """Let every environment that a script makes meanwhile be watched, and by nobody who watched before."""
+    before: Callable[..., Any] = gymnasium.make
+    make = _unwatched(before)
+    gymnasium.make = _hook(make, lambda env_id, **options: _made(watcher, make, env_id, **options))
     try:
         with _hooked_gym(watcher, make) if watcher.script.api == "gym" else nullcontext():
             yield
     finally:
-        gymnasium.make = make
+        gymnasium.make = before
+
+
+def _hook(make: Callable[..., Any], hook: Any) -> Any:
+    hook.unwatched = make
+    return hook
+
+
+def _unwatched(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the library's own function where *make* is a hook of ours."""
+    found: Callable[..., Any] = getattr(make, "unwatched", make)
+    return found
 
 
 @contextmanager
-def _hooked_gym(watcher: Watcher, make: Callable[..., Any]) -> Iterator[None]:
+def _hooked_gym(watcher: Spectator, make: Callable[..., Any]) -> Iterator[None]:
     import gym
 
-    make_old = gym.make
-    known = {spec.id for spec in gym.envs.registry.all()}
+    before = gym.make
+    make_old = _unwatched(before)
+    known = _known_to_gym()
 
     def made(env_id: str, **options: Any) -> Any:
         if env_id in known:
@@ -268,13 +285,31 @@ def _hooked_gym(watcher: Watcher, make: Callable[..., Any]) -> Iterator[None]:
             options.setdefault("render_mode", "rgb_array")
         return old_interface(_made(watcher, make, env_id, **options))
 
-    gym.make = made
+    gym.make = _hook(make_old, made)
     if "stable_baselines3" in watcher.script.imports:
         _lend_wrappers(importlib.import_module("stable_baselines3.common.atari_wrappers"))
     try:
         yield
     finally:
-        gym.make = make_old
+        gym.make = before
+
+
+def _known_to_gym() -> set[str]:
+    import gym
+
+    return {spec.id for spec in gym.envs.registry.all()}
+
+
+def check_env_id(env_id: str, script: Script) -> None:
+    """Refuse an environment that *script* will not find, without making it.
+
+    Raises:
+        BadInput: there is none of that name here.
+
+    """
+    if script.api == "gym" and env_id in _known_to_gym():
+        return
+    check(env_id)
 
 
 def _lend_wrappers(module: ModuleType) -> None:
@@ -288,60 +323,18 @@ def _lend_wrappers(module: ModuleType) -> None:
             setattr(module, name, lent(value))
 
 
-def _made(watcher: Watcher, make: Callable[..., Any], env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
-    _register_family(env_id)
-    try:
-        env = make(env_id, **options)
-    except gymnasium.error.Error as error:
-        raise BadInput("env_id", [_why_not_made(env_id, error)]) from error
-    return _watched(watcher, env, env_id)
+def _made(watcher: Spectator, make: Callable[..., Any], env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    return _watched(watcher, make_with(make, env_id, **options), env_id)
 
 
-def _register_family(env_id: str) -> None:
-    for start, module in _FAMILIES.items():
-        if env_id.startswith(start):
-            importlib.import_module(module)
-    if "NoFrameskip" in env_id and env_id not in gymnasium.registry:
-        importlib.import_module("ale_py").register_v0_v4_envs()
-
-
-def _why_not_made(env_id: str, error: Exception) -> str:
-    if isinstance(error, gymnasium.error.UnregisteredEnv):
-        return f"there is no environment {env_id!r} here{did_you_mean(env_id, gymnasium.registry)}"
-    return f"{env_id} cannot be made: {error}"
-
-
-def _watched(watcher: Watcher, env: gymnasium.Env[Any, Any], env_id: str) -> gymnasium.Env[Any, Any]:
+def _watched(watcher: Spectator, env: gymnasium.Env[Any, Any], env_id: str) -> gymnasium.Env[Any, Any]:
     recorder = Recorder(env, watcher, env_id)
-    _check_action_space(watcher, recorder, env_id)
-    return _as_array(recorder)
+    check_actions(recorder, env_id, watcher.script.name, watcher.script.action_space)
+    return as_array(recorder, env_id)
 
 
-def _watched_old(watcher: Watcher, env: Any, env_id: str) -> Any:
+def _watched_old(watcher: Spectator, env: Any, env_id: str) -> Any:
     if not hasattr(env.observation_space, "low"):
         return old_interface(_watched(watcher, FromGym(env), env_id))
-    _check_action_space(watcher, FromGym(env), env_id)
+    check_actions(FromGym(env), env_id, watcher.script.name, watcher.script.action_space)
     return _gym_recorder_class()(env, watcher, env_id)
-
-
-def _check_action_space(watcher: Watcher, env: gymnasium.Env[Any, Any], env_id: str) -> None:
-    kinds = {"discrete": gymnasium.spaces.Discrete, "continuous": gymnasium.spaces.Box}
-    wanted = kinds.get(watcher.script.action_space)
-    if wanted is None or isinstance(env.action_space, wanted):
-        return
-    offered = next((name for name, kind in kinds.items() if isinstance(env.action_space, kind)), "other")
-    raise BadInput(
-        "env_id",
-        [f"{watcher.script.name} needs {watcher.script.action_space} actions, but {env_id} has {offered} ones"],
-    )
-
-
-def _as_array(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    """Return *env* with observations that are arrays, which is all that CleanRL's networks take."""
-    space = env.observation_space
-    if isinstance(space, gymnasium.spaces.Box):
-        return env
-    if isinstance(space, gymnasium.spaces.Dict) and "image" in space.spaces:
-        # MiniGrid's mission is text, which no network here reads.
-        env = importlib.import_module("minigrid.wrappers").ImgObsWrapper(env)
-    return FlatObservation(env)

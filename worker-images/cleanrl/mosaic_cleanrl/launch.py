@@ -1,32 +1,29 @@
 """Running a script of CleanRL, unmodified and exactly once, with eyes on it.
 
-The script runs in this process under the name ``__main__``, as ``python -m cleanrl.NAME`` would run it.
-Before that, what it is about to import is prepared: environments are watched, the TensorBoard writer also
-tells the fleet, and the word ``range`` of its main loop yields through `MainLoop`.
+The script runs in this process under the name ``__main__``, as ``python -m cleanrl.NAME`` would run it, in three parts
+that share its global variables: up to its main loop, that loop, and its farewell. What it imports is prepared:
+environments are watched, and the TensorBoard writer also tells the fleet.
 """
 
 from __future__ import annotations
 
-import builtins
-import math
-import os
-import runpy
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any
 
-import torch
+from torch.utils import tensorboard
+from torch.utils.tensorboard import SummaryWriter
 
 from mosaic.errors import MosaicError
-from mosaic_cleanrl.environments import hooked_environments, to_gymnasium
-from mosaic_cleanrl.scripts import Script
-from mosaic_cleanrl.training import Training, TrainingDiverged
-from mosaic_cleanrl.writer import hook_writer
+from mosaic_cleanrl.environments import Spectator, hooked_environments, to_gymnasium
+from mosaic_cleanrl.scripts import parts_of
 
-#: Called with the script's globals and the numbers its main loop will run over; yields them.
-MainLoop = Callable[[dict[str, Any], range], Iterator[int]]
+#: Told of a scalar that the script logs: its tag, its value, and where the script says that it stands.
+Listener = Callable[[str, float, int], None]
 
 
 class ScriptLeft(MosaicError):
@@ -38,52 +35,84 @@ class ScriptLeft(MosaicError):
         super().__init__(f"{name} left with {code!r}; its last words are in the log")
 
 
-def run_script(training: Training, arguments: Sequence[str], *, main_loop: MainLoop, tensorboard_dir: Path) -> None:
-    """Run the script of *training* to its end.
+class RunningScript:
+    """One run of one script."""
 
-    Raises:
-        TrainingStopped: the run was asked to end.
-        ScriptLeft: the script called ``sys.exit`` with a fault.
-        Exception: whatever the script raised.
+    def __init__(self, watcher: Spectator, arguments: Sequence[str], writer: type[SummaryWriter]) -> None:
+        """Run the script of *watcher* with *arguments*; it writes its event files by *writer*."""
+        self.script = watcher.script
+        self._watcher = watcher
+        self._argv = [str(self.script.path), *arguments]
+        self._writer = writer
+        self._before, self._loop, self._after = parts_of(self.script)
+        self._module = ModuleType("__main__")
+        self._module.__file__ = str(self.script.path)
+        self._module.__package__ = "cleanrl"
+        #: Its global variables.
+        self.scope = vars(self._module)
 
-    """
-    script = training.script
-    _use_threads_of_lease()
-    _prepare(training, tensorboard_dir)
-    argv, sys.argv = sys.argv, [str(script.path), *arguments]
-    try:
-        with hooked_environments(training):
-            runpy.run_module(script.module, _globals(script, main_loop), run_name="__main__", alter_sys=True)
-    except ValueError as error:
-        # How torch's distributions say that a network's output is no longer a number.
-        if "found invalid values" in str(error) and "nan" in str(error):
-            raise TrainingDiverged("the policy's output", math.nan, training.step) from error
-        raise
-    except SystemExit as left:
-        if left.code not in (None, 0):
-            raise ScriptLeft(script.name, left.code) from left
-    finally:
-        sys.argv = argv
+    def begin(self) -> None:
+        """Run it up to its main loop.
+
+        Raises:
+            ScriptLeft: it called ``sys.exit``.
+            Exception: whatever it raised; so do the other parts.
+
+        """
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        tensorboard.SummaryWriter = self._writer
+        if "stable_baselines3" in self.script.imports:
+            _let_buffers_take_what_scripts_say()
+        try:
+            self._run(self._before)
+        finally:
+            tensorboard.SummaryWriter = SummaryWriter
+
+    def loop(self, main_loop: Callable[[range], Iterable[int]]) -> None:
+        """Run its main loop over what *main_loop* makes of the numbers that the script would run it over."""
+
+        def range_once(*bounds: int) -> Iterable[int]:
+            # The loop asks for its numbers first; from here on the script has Python's own word again.
+            del self.scope["range"]
+            return main_loop(range(*bounds))
+
+        self.scope["range"] = range_once
+        self._run(self._loop)
+
+    def end(self) -> None:
+        """Run what comes after the main loop."""
+        self._run(self._after)
+
+    def _run(self, part: CodeType) -> None:
+        with hooked_environments(self._watcher), self._as_main():
+            try:
+                exec(part, self.scope)
+            except SystemExit as left:
+                raise ScriptLeft(self.script.name, left.code) from left
+
+    @contextmanager
+    def _as_main(self) -> Iterator[None]:
+        module, argv = sys.modules["__main__"], sys.argv
+        sys.modules["__main__"], sys.argv = self._module, self._argv
+        try:
+            yield
+        finally:
+            sys.modules["__main__"], sys.argv = module, argv
 
 
-def _prepare(training: Training, tensorboard_dir: Path) -> None:
-    """Make ready what the script will import."""
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
-    hook_writer(training, tensorboard_dir)
-    if "stable_baselines3" in training.script.imports:
-        _let_buffers_take_what_scripts_say()
+def telling_writer(directory: Path, tell: Listener, *, first_step: int) -> type[SummaryWriter]:
+    """Return the ``SummaryWriter`` for a script that begins to count at *first_step*; *tell* hears its scalars too."""
 
+    class TellingWriter(SummaryWriter):  # type: ignore[misc]
+        def __init__(self, log_dir: str | None = None, **options: Any) -> None:
+            super().__init__(str(directory), **options)
 
-def _globals(script: Script, main_loop: MainLoop) -> dict[str, Any]:
-    def range_of_script(*bounds: int) -> Any:
-        caller = sys._getframe(1)
-        if caller.f_lineno != script.loop_line or caller.f_globals.get("range") is not range_of_script:
-            return builtins.range(*bounds)
-        # The one call that was waited for: from here on the script has Python's own word again.
-        del caller.f_globals["range"]
-        return main_loop(caller.f_globals, builtins.range(*bounds))
+        def add_scalar(self, tag: str, scalar_value: Any, global_step: Any = None, *rest: Any, **options: Any) -> None:
+            number, step = float(scalar_value), int(global_step or 0) + first_step
+            super().add_scalar(tag, number, step, *rest, **options)
+            tell(tag, number, step)
 
-    return {"range": range_of_script}
+    return TellingWriter
 
 
 def _let_buffers_take_what_scripts_say() -> None:
@@ -98,9 +127,3 @@ def _let_buffers_take_what_scripts_say() -> None:
             super().__init__(size, to_gymnasium(observation_space), to_gymnasium(action_space), *rest, **options)
 
     buffers.ReplayBuffer = ReplayBuffer
-
-
-def _use_threads_of_lease() -> None:
-    threads = os.environ.get("OMP_NUM_THREADS", "")
-    if threads.isdigit() and int(threads) > 0:
-        torch.set_num_threads(int(threads))

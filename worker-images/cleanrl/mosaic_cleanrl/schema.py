@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mosaic.worker import config_schema
-from mosaic.worker.branches import branch_of, branch_of_others, parameters_of
-from mosaic.worker.environments import missing_from
-from mosaic.worker.extras import add_other_names
+from mosaic.worker import shim
 from mosaic_cleanrl.config import CleanRLConfig
 from mosaic_cleanrl.scripts import ALIASES, Parameter, Script, installed_scripts, usable_names
 
@@ -25,20 +22,16 @@ _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def published_schema() -> dict[str, Any]:
-    """Return the schema: the fields of `CleanRLConfig`, and what each algorithm adds to them."""
-    import gymnasium
-
-    schema = config_schema(CleanRLConfig)
+    """Return the schema: the fields of `CleanRLConfig`, and what each script adds to them."""
     names = sorted(usable_names(), key=lambda name: name != _DEFAULT_ALGO)
-    schema["properties"]["algo"]["enum"] = names
-    schema["$defs"] = {name: parameters_schema(_script(name)) for name in names if name not in ALIASES}
-    add_other_names(schema["properties"])
-    takes = {name: parameters_of(ALIASES.get(name, name), schema) for name in names}
-    branches = [branch_of(name, takes[name], schema["properties"]) for name in names]
-    schema["anyOf"] = [*branches, branch_of_others(names)]
-    schema["x-algorithms"] = {name: _abilities(_script(name)) for name in names}
-    schema["x-missing-environments"] = missing_from(gymnasium.registry)
-    return schema
+    scripts = installed_scripts()
+    return shim.published_schema(
+        CleanRLConfig,
+        names,
+        lambda name: parameters_schema(scripts[name]),
+        lambda name: _abilities(scripts[name]),
+        short_names=ALIASES,
+    )
 
 
 def parameters_schema(script: Script) -> dict[str, Any]:
@@ -56,7 +49,7 @@ def _abilities(script: Script) -> dict[str, Any]:
     spaces = {"action_spaces": [script.action_space]} if script.action_space else {}
     seen = {} if script.reads_pictures else {"observation_spaces": ["vector"]}
     made_for = {"env_families": ["atari"]} if script.is_for_atari else {}
-    return {**spaces, **seen, **made_for, "max_agents": 1, "api": script.api}
+    return {**spaces, **seen, **made_for, "api": script.api}
 
 
 def _parameter_schema(parameter: Parameter) -> dict[str, Any]:
@@ -80,7 +73,3 @@ def _range(parameter: Parameter) -> dict[str, Any]:
     if name.endswith(("learning_rate", "_lr")) and parameter.kind is float:
         return {"exclusiveMinimum": 0}
     return {}
-
-
-def _script(name: str) -> Script:
-    return installed_scripts()[ALIASES.get(name, name)]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import CodeType
+from typing import Any, TypeGuard
 
 from mosaic.errors import BadInput, did_you_mean
 
@@ -51,9 +52,7 @@ class Script:
     name: str
     path: Path
     parameters: Mapping[str, Parameter]
-    #: Where the loop over the training begins; the seam at which a run is watched, saved and resumed.
-    loop_line: int
-    #: Whether one turn of that loop plays many steps and then learns, instead of playing one.
+    #: Whether one turn of its main loop plays many steps and then learns, instead of playing one.
     loops_over_updates: bool
     #: ``discrete`` or ``continuous``; empty when the script does not insist.
     action_space: str
@@ -63,8 +62,18 @@ class Script:
     is_for_atari: bool
     #: Whether its networks take a picture as it is; the others take a row of numbers.
     reads_pictures: bool
+    #: Whether its policy remembers, so that it cannot act on what it sees alone.
+    is_recurrent: bool
     has_joint_critic_loss: bool
     logs_learning_rate: bool
+
+    @property
+    def first_step(self) -> int:
+        """How many steps have been played when it first says that it stands at nought.
+
+        Loops over single steps count them from nought, the others from one.
+        """
+        return 0 if self.loops_over_updates else 1
 
     @property
     def module(self) -> str:
@@ -116,20 +125,36 @@ def read_script(path: Path) -> Script:
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     main_block = _main_block(tree)
-    loop = _training_loop(main_block)
     return Script(
         name=path.stem,
         path=path,
         parameters={parameter.name: parameter for parameter in _parameters(tree)},
-        loop_line=loop.lineno if loop else 0,
-        loops_over_updates=loop is not None and "global_step" not in ast.dump(loop.target),
+        loops_over_updates="global_step" not in ast.dump(_training_loop(main_block).target),
         action_space=_action_space(main_block),
         imports=frozenset(_imports(tree)),
         is_for_atari="get_action_meanings" in source,
         reads_pictures="Conv2d" in source,
+        is_recurrent="def get_states" in source,
         has_joint_critic_loss='"losses/qf_loss"' in source,
         logs_learning_rate='"charts/learning_rate"' in source,
     )
+
+
+def parts_of(script: Script) -> tuple[CodeType, CodeType, CodeType]:
+    """Return what a script does before its main loop, that loop, and what it does afterwards; together all it says.
+
+    The loop is the seam at which a run is watched, saved and resumed.
+    """
+    tree = ast.parse(script.path.read_text(encoding="utf-8"))
+    said = [one for node in tree.body for one in (node.body if _is_main(node) else [node])]
+    at = said.index(_training_loop(_main_block(tree)))
+    parts = (said[:at], said[at : at + 1], said[at + 1 :])
+    before, loop, after = (_compiled(statements, script.path) for statements in parts)
+    return before, loop, after
+
+
+def _compiled(statements: list[ast.stmt], path: Path) -> CodeType:
+    return compile(ast.Module(statements, type_ignores=[]), str(path), "exec", dont_inherit=True)
 
 
 @cache
@@ -171,19 +196,19 @@ def _literal(node: ast.expr | None) -> Any:
 
 
 def _main_block(tree: ast.Module) -> list[ast.stmt]:
-    for node in tree.body:
-        if isinstance(node, ast.If) and "__main__" in ast.dump(node.test):
-            return node.body
-    return []
+    return next((node.body for node in tree.body if _is_main(node)), [])
 
 
-def _training_loop(main_block: list[ast.stmt]) -> ast.For | None:
+def _is_main(node: ast.stmt) -> TypeGuard[ast.If]:
+    return isinstance(node, ast.If) and "__main__" in ast.dump(node.test)
+
+
+def _training_loop(main_block: list[ast.stmt]) -> ast.For:
     """Return the last loop at the margin of the main block.
 
     Loops before it warm something up; after it comes only the farewell.
     """
-    loops = [node for node in main_block if isinstance(node, ast.For) and _is_range(node.iter)]
-    return loops[-1] if loops else None
+    return [node for node in main_block if isinstance(node, ast.For) and _is_range(node.iter)][-1]
 
 
 def _is_range(node: ast.expr) -> bool:

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosaic.errors import BadInput
+from mosaic.worker.library.passport import Passport
+from mosaic_reference import __version__
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Progress:
     recent_returns: tuple[float, ...] = ()
     metrics_at: int = 0
     checkpoint_at: int = 0
+    #: Of the last evaluation during training.
+    evaluated_at: int = 0
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,21 @@ class Checkpoint:
     progress: Progress
     weights: NDArray[np.float64]
     generator: dict[str, Any]
+    passport: Passport
+
+
+def passport_of(progress: Progress, *, version: str = __version__, settings_digest: str = "") -> Passport:
+    """Return the passport of a checkpoint at *progress* that this worker saves, in *version* if not in this one."""
+    return Passport(
+        worker="reference",
+        library="mosaic-reference",
+        library_version=version,
+        algo=progress.algo,
+        env_id=progress.env_id,
+        step=progress.step,
+        seed=progress.seed,
+        settings_digest=settings_digest,
+    )
 
 
 def save(checkpoint: Checkpoint, path: Path) -> str:
@@ -47,7 +66,8 @@ def save(checkpoint: Checkpoint, path: Path) -> str:
 
     A reader sees the whole file or none, whenever the process or the machine dies.
     """
-    document = json.dumps({"progress": asdict(checkpoint.progress), "generator": checkpoint.generator})
+    told = {"progress": asdict(checkpoint.progress), "passport": checkpoint.passport.to_dict()}
+    document = json.dumps({**told, "generator": checkpoint.generator})
     buffer = io.BytesIO()
     np.savez_compressed(buffer, weights=checkpoint.weights, document=np.array(document))
     content = buffer.getvalue()
@@ -74,6 +94,9 @@ def load(path: Path) -> Checkpoint:
             document = json.loads(str(arrays["document"]))
         told = document["progress"]
         progress = Progress(**{**told, "recent_returns": tuple(told["recent_returns"])})
-        return Checkpoint(progress, weights, document["generator"])
+        # Releases before had none in the file.
+        known = document.get("passport")
+        passport = Passport.from_dict(known) if known else passport_of(progress, version="")
+        return Checkpoint(progress, weights, document["generator"], passport)
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise BadInput(str(path), [f"is not a checkpoint of the reference worker: {error}"]) from error

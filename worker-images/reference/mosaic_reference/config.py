@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from mosaic.worker import validate_config
+from mosaic.worker.library.config import AskedSettings
 from mosaic.worker.schema import config_schema, setting
 
 EnvId = Literal["CartPole-v1", "MountainCar-v0", "FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "Taxi-v4"]
@@ -17,7 +18,7 @@ def _share(help_text: str) -> Any:
 
 
 @dataclass(frozen=True)
-class ReferenceConfig:
+class ReferenceConfig(AskedSettings):
     """What a user may set; every fault is reported before anything starts."""
 
     run_id: str = field(metadata={"help": "Name of the run, given by the fleet"})
@@ -40,13 +41,21 @@ class ReferenceConfig:
     is_slippery: bool = setting(False, "FrozenLake only: the ice moves you where it wants")
     checkpoint_every: int = setting(10_000, "Steps between two checkpoints", minimum=1)
     metrics_every: int = setting(250, "Steps between two points of each metric", minimum=1)
-    eval_episodes: int = setting(10, "Greedy episodes played at the end; 0 = none", minimum=0, maximum=10_000)
+    eval_every: int = setting(0, "Steps between two evaluations during training; 0 = none", minimum=0)
+    eval_episodes: int = setting(
+        10, "Episodes of an evaluation; one is made at the end of the training, 0 = none", minimum=0, maximum=10_000
+    )
+    eval_policy: Literal["greedy", "sample"] = setting(
+        "greedy", "How an evaluation acts: the best known action, or with the share of random ones of the training"
+    )
     emit_steps: bool = setting(False, "Report every single step")
     step_delay_s: float = setting(0.0, "Wait so long after each step, to watch or to test", minimum=0, maximum=60)
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming all of it at once."""
         faults = validate_config(config_schema(type(self)), asdict(self))
+        if self.eval_every and not self.eval_episodes:
+            faults.append("eval_episodes: an evaluation needs at least 1 episode")
         if faults:
             raise ValueError("; ".join(faults))
 
@@ -60,8 +69,8 @@ class ReferenceConfig:
 
         A launcher may add ids of its own; other fields that do not exist are refused.
         """
-        known = {one.name for one in fields(cls)}
-        return cls(**{name: value for name, value in data.items() if name in known or name not in _LAUNCHER_IDS})
+        told = {name: value for name, value in data.items() if name not in _LAUNCHER_IDS}
+        return cls(**told).as_asked(told)
 
 
 _LAUNCHER_IDS = frozenset({"worker_id", "agent_id"})

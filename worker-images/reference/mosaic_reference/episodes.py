@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from statistics import fmean, pstdev
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
 import numpy as np
 
+from mosaic.worker.library.evaluation import PlayedEpisode
 from mosaic_reference.learner import Learner
 from mosaic_reference.tasks import Encoder
-
-
-@dataclass(frozen=True)
-class PlayedEpisode:
-    """One finished episode."""
-
-    seed: int
-    episode_return: float
-    length: int
-    terminated: bool
-    truncated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +32,11 @@ AfterStep = Callable[[Step], bool]
 
 
 def episode_seed(run_seed: int, episode: int) -> int:
-    """Return the seed of one episode; negative numbers are episodes of the evaluation.
+    """Return the seed of one episode of the training.
 
     Each episode is seeded by itself, so that a resumed run needs no state of the environment.
     """
-    stream = (0, episode) if episode >= 0 else (1, -episode)
-    return int(np.random.SeedSequence((run_seed, *stream)).generate_state(1)[0])
+    return int(np.random.SeedSequence((run_seed, 0, episode)).generate_state(1)[0])
 
 
 def train_episode(
@@ -82,24 +70,20 @@ def train_episode(
     return PlayedEpisode(seed, episode_return, number, terminated, truncated)
 
 
-def play_episode(env: gymnasium.Env[Any, Any], encoder: Encoder, learner: Learner, seed: int) -> PlayedEpisode:
-    """Play one episode with the best known actions, learning nothing."""
+def play_episode(
+    env: gymnasium.Env[Any, Any], encoder: Encoder, learner: Learner, seed: int, *, epsilon: float = 0.0
+) -> PlayedEpisode:
+    """Play one episode with the best known actions, or any with probability *epsilon*, learning nothing.
+
+    It follows from *seed* and what was learned: the learner's own generator is left alone.
+    """
+    chance = np.random.default_rng(seed)
     observation, _ = env.reset(seed=seed)
     episode_return, length, terminated, truncated = 0.0, 0, False, False
     while not (terminated or truncated):
-        action = int(learner.values(encoder.encode(observation)).argmax())
+        values = learner.values(encoder.encode(observation))
+        is_random = epsilon > 0 and chance.random() < epsilon
+        action = int(chance.integers(len(values)) if is_random else values.argmax())
         observation, reward, terminated, truncated, _ = env.step(action)
         episode_return, length = episode_return + float(reward), length + 1
     return PlayedEpisode(seed, episode_return, length, terminated, truncated)
-
-
-def summarise(rows: Sequence[PlayedEpisode]) -> dict[str, Any]:
-    """Return every row and what they come to."""
-    returns = [row.episode_return for row in rows]
-    return {
-        "mean_return": fmean(returns) if returns else 0.0,
-        "std_return": pstdev(returns) if returns else 0.0,
-        "min_return": min(returns, default=0.0),
-        "max_return": max(returns, default=0.0),
-        "episodes": [asdict(row) for row in rows],
-    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import secrets
@@ -13,12 +12,11 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from mosaic_rllib.interruption import GivenUp, Wishes
-from mosaic_rllib.plan import Plan
-from mosaic_rllib.processes import processes_of
+from mosaic.worker.library.control import StopRequested
+from mosaic_rllib.processes import end_processes_of, processes_of
 
 #: Memory for what the processes of the run hand to each other; taken only as far as it is used.
 _OBJECT_STORE_BYTES = 400 * 1024**2
@@ -30,8 +28,10 @@ _FAREWELL_S = 5.0
 _HASTY_FAREWELL_S = 2.0
 #: How often it is looked, while Ray starts, whether the run was asked to stop.
 _LOOK_S = 0.1
-#: The directories of instances that were still starting when their run was over.
-_left_starting: list[Path] = []
+#: The Ray of this process; there is one at most.
+_running: list[_Keeper] = []
+#: The directories of instances that were still starting or leaving when their run was over.
+_left_alone: list[Path] = []
 
 
 def prepare_environment() -> None:
@@ -44,49 +44,52 @@ def prepare_environment() -> None:
         # Whoever else is on this machine has no business in the run.
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
-        # Every process that plays gets one thread; the one that learns is told its number itself.
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
         "PYTHONWARNINGS": "ignore",
         "SDL_VIDEODRIVER": os.environ.get("SDL_VIDEODRIVER", "dummy"),
-        "MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl"),
     }
     warnings.simplefilter("ignore")
     for name in ("ray", "ray.rllib", "ray.tune"):
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
-@contextlib.contextmanager
-def ray_instance(plan: Plan, wishes: Wishes) -> Iterator[None]:
-    """Run Ray for *plan*, without dashboard and reachable only from here; end all of it whatever happens.
+def start_ray(cpus: int, is_stopping: Callable[[], bool]) -> Path:
+    """Start Ray, without dashboard and reachable only from here; return a directory that goes with it.
 
-    Its processes die with this one, also when it is killed.
+    Its processes die with this one, also when it is killed. Whoever starts it calls `leave_ray`, whatever happens.
 
     Raises:
-        GivenUp: while it was starting, somebody wished it to stop.
+        StopRequested: while it was starting, the run was asked to stop.
 
     """
     # Ray's sockets lie below its directory and their paths may not be long, so it cannot be the run's.
     directory = _own_directory()
-    os.environ[LAST_WORDS] = str(directory / "last-words")
-    keeper = _Keeper(plan, directory)
+    os.environ |= {
+        LAST_WORDS: str(directory / "last-words"),
+        # Every process that plays gets one thread; the one that learns was told its number before.
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+    }
+    keeper = _Keeper(cpus, directory)
+    _running.append(keeper)
     keeper.start()
-    try:
-        with wishes.excusing():
-            keeper.wait_for_ray(wishes)
-        yield
-    finally:
-        if keeper.end(within_s=_HASTY_FAREWELL_S if wishes.stop else _FAREWELL_S):
-            shutil.rmtree(directory, ignore_errors=True)
+    keeper.wait_for_ray(is_stopping)
+    return directory
+
+
+def leave_ray(*, is_hasty: bool) -> None:
+    """End all of Ray, if it was started."""
+    while _running:
+        keeper = _running.pop()
+        if keeper.end(within_s=_HASTY_FAREWELL_S if is_hasty else _FAREWELL_S):
+            shutil.rmtree(keeper.directory, ignore_errors=True)
         else:
-            _left_starting.append(directory)
+            _left_alone.append(keeper.directory)
 
 
-def end_what_still_starts() -> None:
-    """End the processes of a Ray that was left starting; the caller leaves before Ray's native code notices."""
-    for directory in _left_starting:
-        for process in processes_of(directory):
-            process.kill()
+def end_what_was_left() -> None:
+    """End the processes of a Ray that was left alone; the caller leaves before Ray's native code notices."""
+    for directory in _left_alone:
+        end_processes_of(directory)
 
 
 class _Keeper(threading.Thread):
@@ -95,10 +98,10 @@ class _Keeper(threading.Thread):
     Not the main thread: what a signal raises there in the midst of Ray's start can leave a lock held for ever.
     """
 
-    def __init__(self, plan: Plan, directory: Path) -> None:
+    def __init__(self, cpus: int, directory: Path) -> None:
         super().__init__(name="ray-keeper", daemon=True)
-        self._plan = plan
-        self._directory = directory
+        self.directory = directory
+        self._cpus = cpus
         self._is_over = threading.Event()
         self._has_started = threading.Event()
         self._error: Exception | None = None
@@ -112,12 +115,12 @@ class _Keeper(threading.Thread):
         try:
             ray.init(
                 address="local",
-                num_cpus=self._plan.ray_cpus,
+                num_cpus=self._cpus,
                 include_dashboard=False,
                 log_to_driver=False,
                 configure_logging=False,
                 object_store_memory=_OBJECT_STORE_BYTES,
-                _temp_dir=str(self._directory),
+                _temp_dir=str(self.directory),
                 _node_ip_address="127.0.0.1",
             )
         except Exception as error:
@@ -126,34 +129,36 @@ class _Keeper(threading.Thread):
         self._is_over.wait()
         ray.shutdown()
 
-    def wait_for_ray(self, wishes: Wishes) -> None:
-        """Return when Ray runs; raise what kept it from starting, or `GivenUp` at the wish to stop."""
+    def wait_for_ray(self, is_stopping: Callable[[], bool]) -> None:
+        """Return when Ray runs; raise what kept it from starting, or `StopRequested` when asked to stop."""
         ours = signal.getsignal(signal.SIGTERM)
         has_started = False
         while not has_started:
             has_started = self._has_started.wait(_LOOK_S)
             # Ray's native code takes the signal from whatever thread it is started, and would abort.
             signal.signal(signal.SIGTERM, ours)
-            if wishes.stop:
-                raise GivenUp
+            if is_stopping():
+                raise StopRequested
         if self._error is not None:
             raise self._error
 
     def end(self, *, within_s: float) -> bool:
         """Leave Ray, then end its processes: it would ask each in turn, which does not hear it.
 
-        Returns whether it has ended. A Ray that is still starting by then is left alone with its directory: its native
-        code would end this process, before it has said how it went, as soon as it found either gone.
+        Returns whether it has ended. A Ray that is still starting, or leaving, by then is left alone with its
+        directory: its native code would end this process, before it has said how it went, as soon as it found
+        either gone.
         """
-        processes = processes_of(self._directory)
+        processes = processes_of(self.directory)
         self._is_over.set()
         give_up_at = time.monotonic() + within_s
         while self.is_alive() and self._uses_ray() and time.monotonic() < give_up_at:
             self.join(_LOOK_S)
-        if not self._has_started.is_set():
+        if self.is_alive() and self._uses_ray():
             return False
-        for process in {*processes, *processes_of(self._directory)}:
+        for process in processes:
             process.kill()
+        end_processes_of(self.directory)
         self.join(within_s)
         return True
 

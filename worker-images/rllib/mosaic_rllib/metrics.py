@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 #: RLlib's name of a learner's value, and ours.
@@ -37,44 +37,21 @@ _TRAINED = "num_module_steps_trained"
 _BOOKKEEPING = re.compile(r"num_|weights_seq_no|module_train_batch_size|diff_num_")
 
 
-class TrainingDiverged(RuntimeError):
-    """A loss is no number any more, and no step can bring it back."""
-
-
 def learner_metrics(algo: str, result: Mapping[str, Any]) -> dict[str | None, dict[str, float]]:
-    """Return the values of each policy; the only policy of a single agent is called None."""
+    """Return the values of each policy; the only policy of a single agent is called None.
+
+    RLlib says NaN of what was not measured, which is left out; a loss of a policy that was trained is not.
+    """
     names = _SHARED | _OF_ALGO.get(algo, {})
     found: dict[str | None, dict[str, float]] = {}
     for module, values in sorted(result.get("learners", {}).items()):
         if module != _TOGETHER and isinstance(values, Mapping):
-            policy = None if module == _SINGLE else str(module)
-            found[policy] = {names.get(name, f"rllib/{name}"): value for name, value in _numbers_in(values)}
+            is_trained = float(values.get(_TRAINED) or 0) > 0
+            told = ((names.get(name, f"rllib/{name}"), value) for name, value in _numbers_in(values))
+            found[None if module == _SINGLE else str(module)] = {
+                name: value for name, value in told if math.isfinite(value) or (is_trained and name.startswith("loss/"))
+            }
     return {policy: values for policy, values in found.items() if values}
-
-
-def broken_losses(algo: str, result: Mapping[str, Any]) -> list[str]:
-    """Return the losses of trained policies that are no numbers; RLlib also says NaN of what was not measured."""
-    learners = result.get("learners", {})
-    return [
-        f"{name} of {policy}" if policy else name
-        for policy, values in learner_metrics(algo, result).items()
-        if float(learners[policy or _SINGLE].get(_TRAINED) or 0) > 0
-        for name, value in values.items()
-        if name.startswith("loss/") and not math.isfinite(value)
-    ]
-
-
-def measured(values: Mapping[str, float]) -> dict[str, float]:
-    """Return what can be plotted."""
-    return {name: value for name, value in values.items() if math.isfinite(value)}
-
-
-def divergence(losses: Sequence[str], step: int, iteration: int) -> TrainingDiverged:
-    """Return the sentence for *losses* that are no numbers; RLlib itself would go on without learning."""
-    return TrainingDiverged(
-        f"{', '.join(losses)} became NaN by step {step} (iteration {iteration}), so nothing more can be learned; "
-        "lower the learning rate, set grad_clip, or look at the rewards of the environment"
-    )
 
 
 def _numbers_in(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -21,56 +20,32 @@ _USUAL_SIDE = 64
 def readable(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     """Return *env* with observations that RLlib's networks can read."""
     space = env.observation_space
+    shown = readable_space(space)
+    return env if shown is space else gymnasium.wrappers.TransformObservation(env, partial(read, space), shown)
+
+
+def readable_space(space: Space) -> Space:
+    """Return what is seen of *space*; itself where that can be read as it is."""
     if _is_readable(space):
-        return env
-    return gymnasium.wrappers.TransformObservation(env, partial(_read, space), _readable_space(space))
-
-
-class ReadableTeam:
-    """An environment of PettingZoo whose agents see what RLlib's networks can read."""
-
-    def __init__(self, env: Any) -> None:
-        self.env = env
-        self.possible_agents: list[str] = env.possible_agents
-        self._seen: dict[str, Space] = {agent: env.observation_space(agent) for agent in env.possible_agents}
-
-    @property
-    def agents(self) -> list[str]:
-        """Those who still act."""
-        acting: list[str] = self.env.agents
-        return acting
-
-    def observation_space(self, agent: str) -> Space:
-        """Return what *agent* sees."""
-        space = self._seen[agent]
-        return space if _is_readable(space) else _readable_space(space)
-
-    def action_space(self, agent: str) -> Space:
-        """Return what *agent* can do."""
-        space: Space = self.env.action_space(agent)
         return space
+    if _is_picture(space):
+        assert isinstance(space, spaces.Box)
+        low, high = read(space, space.low), read(space, space.high)
+        return spaces.Box(low, high, low.shape, np.float32)
+    flat = spaces.utils.flatten_space(space)
+    assert isinstance(flat, spaces.Box)
+    return spaces.Box(flat.low.astype(np.float32), flat.high.astype(np.float32), flat.shape, np.float32)
 
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin an episode."""
-        observations, infos = self.env.reset(seed=seed, options=options)
-        return self._read(observations), infos
 
-    def step(self, actions: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """Let every agent act once."""
-        observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        return self._read(observations), rewards, terminated, truncated, infos
-
-    def render(self) -> Any:
-        """Return a picture of it."""
-        return self.env.render()
-
-    def close(self) -> None:
-        """Let go of what it holds."""
-        self.env.close()
-
-    def _read(self, observations: Mapping[str, Any]) -> dict[str, Any]:
-        spaces_seen = ((agent, self._seen[agent], seen) for agent, seen in observations.items())
-        return {agent: seen if _is_readable(space) else _read(space, seen) for agent, space, seen in spaces_seen}
+def read(space: Space, seen: Any) -> Any:
+    """Return one of `readable_space` for one of *space*."""
+    if _is_readable(space):
+        return seen
+    if not _is_picture(space):
+        return np.asarray(spaces.utils.flatten(space, seen), np.float32)
+    sized = seen if _has_known_size(space) else _resized(seen)
+    # RLlib's convolutions take no whole numbers.
+    return (sized / 255 if sized.dtype == np.uint8 else sized).astype(np.float32)
 
 
 def _is_picture(space: Space) -> bool:
@@ -85,24 +60,6 @@ def _is_readable(space: Space) -> bool:
 def _has_known_size(picture: Space) -> bool:
     height, width, _colours = picture.shape or (0, 0, 0)
     return height == width and height in _SIDES
-
-
-def _readable_space(space: Space) -> Space:
-    if _is_picture(space):
-        assert isinstance(space, spaces.Box)
-        low, high = _read(space, space.low), _read(space, space.high)
-        return spaces.Box(low, high, low.shape, np.float32)
-    flat = spaces.utils.flatten_space(space)
-    assert isinstance(flat, spaces.Box)
-    return spaces.Box(flat.low.astype(np.float32), flat.high.astype(np.float32), flat.shape, np.float32)
-
-
-def _read(space: Space, seen: Any) -> Any:
-    if not _is_picture(space):
-        return spaces.utils.flatten(space, seen).astype(np.float32)
-    sized = seen if _has_known_size(space) else _resized(seen)
-    # RLlib's convolutions take no whole numbers.
-    return (sized / 255 if sized.dtype == np.uint8 else sized).astype(np.float32)
 
 
 def _resized(picture: Any) -> Any:

@@ -9,8 +9,9 @@ import gymnasium
 
 from mosaic.errors import BadInput
 from mosaic.worker.environments import Environment, catalog
+from mosaic.worker.library.environments import register
 from mosaic_rllib.catalog import is_multi_agent, turn_based, turns_fault
-from mosaic_rllib.environments import first_line, make_parallel, register
+from mosaic_rllib.environments import first_line, make_parallel
 
 #: Families that hold many environments, all of one make: to be registered is to be there.
 _ALL_OR_NONE = frozenset({"atari", "minigrid", "babyai"})

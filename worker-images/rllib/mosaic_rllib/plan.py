@@ -50,7 +50,7 @@ class Plan:
         return f"{self.algo.upper()}Config()" + "".join(calls)
 
 
-def make_plan(config: RLlibConfig, seed: int, cpus: int, *, on_gpu: bool = False) -> Plan:
+def make_plan(config: RLlibConfig, cpus: int, *, on_gpu: bool = False) -> Plan:
     """Say what RLlib is told for *config* on a lease of *cpus* cores, and of a GPU if it learns *on_gpu*."""
     runners = _env_runners(config, cpus)
     calls: dict[str, dict[str, Any]] = {
@@ -63,7 +63,7 @@ def make_plan(config: RLlibConfig, seed: int, cpus: int, *, on_gpu: bool = False
         # RLlib would restart a broken environment a thousand times, a minute apart.
         "fault_tolerance": {"restart_failed_env_runners": False},
         "rl_module": {},
-        "debugging": {"seed": seed, "log_level": "ERROR"},
+        "debugging": {"seed": config.seed, "log_level": "ERROR"},
     }
     if config.num_envs is not None:
         calls["env_runners"]["num_envs_per_env_runner"] = config.num_envs

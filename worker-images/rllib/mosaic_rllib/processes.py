@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -17,21 +18,33 @@ class Process:
     """A process that cannot be taken for a later one with the same number."""
 
     pid: int
-    parent: int
+    #: Another one as soon as the parent has ended.
+    parent: int = field(compare=False)
     started: int
 
     def kill(self) -> None:
         """End it at once, if it still is there."""
         if _read(self.pid) == self:
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):
                 os.kill(self.pid, signal.SIGKILL)
 
 
 def processes_of(directory: Path) -> list[Process]:
-    """Return this process's children that work in *directory*, as their command lines say, and all below them."""
+    """Return the processes that work in *directory*, as their command lines say, and all below them.
+
+    Whose children they are does not matter: those of a process that was just ended belong to nobody.
+    """
     alive = [found for entry in _PROC.glob("[0-9]*") if (found := _read(int(entry.name))) is not None]
-    children = [one for one in alive if one.parent == os.getpid() and _names(one.pid, str(directory))]
-    return [*children, *_below({one.pid for one in children}, alive)]
+    named = [one for one in alive if one.pid != os.getpid() and _names(one.pid, str(directory))]
+    return [*named, *_below({one.pid for one in named}, alive)]
+
+
+def end_processes_of(directory: Path, *, within_s: float = 1.0) -> None:
+    """End the processes that work in *directory*, also those that these were starting meanwhile."""
+    give_up_at = time.monotonic() + within_s
+    while (found := processes_of(directory)) and time.monotonic() < give_up_at:
+        for process in found:
+            process.kill()
 
 
 def _below(parents: set[int], alive: Sequence[Process]) -> list[Process]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mosaic.worker import config_schema
 from mosaic.worker.branches import branch_of, branch_of_others, parameters_of
-from mosaic.worker.extras import add_other_names
+from mosaic.worker.library.extras import add_other_names
 from mosaic_rllib.arguments import ALGORITHMS, parameters_schema
 from mosaic_rllib.catalog import ACTION_SPACES, CONTINUOUS, EXAMPLES, SINGLE_AGENT_FAMILIES
 from mosaic_rllib.config import RLlibConfig

@@ -1,4 +1,4 @@
-"""What the installed XuanCe offers, read from its own config files.
+"""What the installed XuanCe offers: families of environments, and its own config files for them.
 
 XuanCe ships one YAML file per algorithm and environment (or family of environments); what stands in it are
 the hyper-parameters that the algorithm takes there. Nothing of the library is imported for this.
@@ -7,7 +7,7 @@ the hyper-parameters that the algorithm takes there. Nothing of the library is i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -17,7 +17,6 @@ from typing import Any
 import yaml
 
 from mosaic.errors import WorkerBroken
-from mosaic_xuance.environments import FAMILIES, Family
 
 #: Settings that the worker itself decides, from its config or from the run directory.
 RESERVED = frozenset(
@@ -33,6 +32,43 @@ _RANDOM = "random"
 #: here, learn from recorded data, or set several agents of XuanCe against each other.
 _RUNNERS = {False: "DRL", True: "MARL"}
 _LINE = re.compile(r"(\w+):[^#]*#\s*(.*\S)")
+_MUJOCO = (
+    "Ant HalfCheetah Hopper Humanoid HumanoidStandup InvertedDoublePendulum InvertedPendulum Pusher Reacher Swimmer "
+    "Walker2d"
+)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Environments that XuanCe makes in one way."""
+
+    #: The folder or file of XuanCe's configs that is about this family.
+    name: str
+    is_multi_agent: bool = False
+    #: Which ids belong to it when XuanCe has one config for all of them.
+    members: tuple[str, ...] = ()
+    #: The same as a pattern, where there are too many to name.
+    pattern: str = ""
+
+    def has(self, env_id: str) -> bool:
+        """Tell whether *env_id* can be trained with the config of the whole family."""
+        return env_id in self.members or bool(self.pattern and re.fullmatch(self.pattern, env_id))
+
+
+#: XuanCe always makes these with a few actions to choose from, where Gymnasium's default is real numbers.
+MADE_DISCRETE = frozenset({"CarRacing-v3"})
+
+FAMILIES: Mapping[str, Family] = {
+    family.name: family
+    for family in (
+        Family("classic_control"),
+        Family("box2d"),
+        Family("mujoco", members=tuple(f"{task}-v5" for task in _MUJOCO.split())),
+        Family("atari", pattern=r"ALE/\w+-v5"),
+        Family("minigrid", pattern=r"(MiniGrid|BabyAI)-[\w-]+-v\d+"),
+        Family("mpe", is_multi_agent=True),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -80,6 +116,11 @@ def recipes_of(algo: str) -> tuple[Recipe, ...]:
 def algorithms() -> list[str]:
     """Return the names of all algorithms, as XuanCe names its folders."""
     return sorted({recipe.algo for recipe in recipes()})
+
+
+def own_name(algo: Any) -> Any:
+    """Return XuanCe's name of *algo*, which may be in upper case; what is none of its algorithms stays as it is."""
+    return str(algo).lower() if recipes_of(str(algo).lower()) else algo
 
 
 def find_recipe(algo: str, env_id: str) -> Recipe | None:

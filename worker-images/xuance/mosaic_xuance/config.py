@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -10,10 +10,10 @@ from typing import Any, Literal
 from mosaic.errors import did_you_mean
 from mosaic.worker import validate_config
 from mosaic.worker.environments import catalog
-from mosaic.worker.extras import LibrarySettings
+from mosaic.worker.library.config import LibrarySettings
+from mosaic.worker.library.settings import ASKED, Resolved
 from mosaic.worker.schema import setting
-from mosaic.worker.validation import INSIDE_RUN_DIRECTORY
-from mosaic_xuance.catalog import Recipe, algorithms, find_recipe, recipes, recipes_of
+from mosaic_xuance.catalog import Recipe, algorithms, find_recipe, own_name, recipes, recipes_of
 from mosaic_xuance.schema import build_schema
 
 #: The name under which `mosaic_xuance.library` lends XuanCe environments for a team in this process.
@@ -27,44 +27,29 @@ _IN_PROCESS = {"SubprocVecMultiAgentEnv": TEAM_IN_PROCESS}
 class XuanCeConfig(LibrarySettings):
     """What a user may set; every fault is reported before anything starts."""
 
-    run_id: str = field(metadata={"help": "Name of the run, given by the fleet"})
-    seed: int | None = setting(1, "Everything random follows from it; null draws a new one", minimum=0)
-    algo: str = setting("ppo", "How to learn, by XuanCe's name for it in lower case")
-    env_id: str = setting("CartPole-v1", "What to learn")
-    total_steps: int = setting(100_000, "Steps in all environments together", minimum=1, maximum=10**10)
+    algo: str = setting("ppo", "How to learn, by XuanCe's name for it; upper and lower case are the same")
     num_envs: int | None = setting(
         None, "Environments stepped side by side; null = what XuanCe's authors chose", minimum=1, maximum=1024
     )
     device: str | None = setting(
         None, "Where the networks live: cpu, cuda or cuda:N; null = as cuda says", pattern=r"^(cpu|cuda(:\d+)?)$"
     )
-    cuda: bool | None = setting(None, "Learn on a GPU; null: the GPU of the lease if there is one")
     algo_params: dict[str, Any] = setting({}, "Hyper-parameters by XuanCe's names; others keep XuanCe's defaults")
-    mode: Literal["train", "policy_eval"] = setting("train", "Train, or only evaluate the policy at policy_path")
     policy_path: str | None = setting(None, "Checkpoint to evaluate, to play interactively, or to begin training from")
     checkpoint_every: int = setting(20_000, "Steps between two checkpoints", minimum=1)
-    keep_checkpoints: int = setting(3, "How many checkpoints stay on disk", minimum=1, maximum=1000)
     replay_limit_mb: int = setting(
         64, "A replay buffer larger than this is not kept in checkpoints and fills anew on resume", minimum=0
     )
-    metrics_every: int = setting(500, "Steps between two points of each metric", minimum=1)
-    eval_episodes: int = setting(10, "Greedy episodes played at the end; 0 = none", minimum=0, maximum=10_000)
-    capture_video: bool = setting(False, "Film the first greedy episode of the evaluation")
-    tensorboard_dir: str = setting(
-        "tensorboard", "Where event files go, inside the run directory", format=INSIDE_RUN_DIRECTORY
+    metrics_every: int = setting(
+        500, "Steps between two points of each metric; the last step of a training always has one", minimum=1
     )
-    track_wandb: bool = setting(False, "Send metrics to Weights & Biases; the key comes from WANDB_API_KEY")
-    wandb_mode: Literal["online", "offline"] = setting("online", "offline only writes files, for `wandb sync` later")
-    wandb_project: str = setting("mosaic", "Project of W&B", minLength=1)
-    wandb_entity: str | None = setting(None, "User or team of W&B; null = that of the key")
-    wandb_run_name: str | None = setting(None, "Name shown by W&B; null = the run's id")
-    wandb_group: str | None = setting(None, "Group of W&B")
-    wandb_tags: list[str] = setting([], "Tags of W&B")
-    notes: str = setting("", "Anything you want to remember about this run")
-    extras: dict[str, Any] = setting({}, "More of the above in one place, as the desktop application writes it")
+    eval_policy: Literal["greedy", "sample"] = setting(
+        "greedy", "How an evaluation acts: the most likely action, or with the chance or the exploration of training"
+    )
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming all of it at once."""
+        object.__setattr__(self, "algo", own_name(self.algo))
         pair_fault = self._pair_fault()
         faults = [pair_fault] if pair_fault else []
         # The schema of one algorithm is built in a moment, that of all takes as long as the library's own start.
@@ -72,8 +57,7 @@ class XuanCeConfig(LibrarySettings):
         seen = validate_config(schema, asdict(self))
         faults += [fault for fault in seen if not (pair_fault and fault.startswith(("algo: ", "env_id: ")))]
         faults = faults or self._recipe_faults()
-        if self.mode == "policy_eval" and not self.policy_path:
-            faults.append("policy_path: mode policy_eval needs the checkpoint to evaluate")
+        faults += self.mode_faults()
         if faults:
             raise ValueError("; ".join(faults))
 
@@ -88,8 +72,17 @@ class XuanCeConfig(LibrarySettings):
         assert found is not None
         return found
 
-    def overrides(self, seed: int, *, log_dir: Path, model_dir: Path, device: str = "cpu") -> dict[str, Any]:
-        """Return what XuanCe is told beyond its own defaults, to learn on *device*."""
+    def played_with(self, learned: Resolved) -> XuanCeConfig:
+        """Return these settings with the hyper-parameters that a checkpoint was *learned* with.
+
+        They make its networks, so nobody has to ask for them again.
+        """
+        own = self.recipe.hyper_parameters
+        kept = {name: one["value"] for name, one in learned.items() if name in own and one["origin"] == ASKED}
+        return self.resolved(algo_params={**kept, **self.algo_params})
+
+    def overrides(self, seed: int, *, log_dir: Path, model_dir: Path, on_gpu: bool = False) -> dict[str, Any]:
+        """Return what XuanCe is told beyond its own defaults."""
         defaults = self.recipe.settings
         return {
             "vectorize": _IN_PROCESS.get(defaults["vectorize"], defaults["vectorize"]),
@@ -100,7 +93,7 @@ class XuanCeConfig(LibrarySettings):
             "env_seed": seed * 1024,
             "running_steps": self.total_steps,
             "parallels": self.num_envs or defaults["parallels"],
-            "device": device,
+            "device": self.device or ("cuda:0" if on_gpu else "cpu"),
             "logger": "tensorboard",
             "render": False,
             "render_mode": "rgb_array",

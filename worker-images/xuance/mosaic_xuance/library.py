@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
 import traceback
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-import torch
 from gymnasium.spaces import Box
 from xuance.common import get_arguments
 from xuance.environment import REGISTRY_VEC_ENV, make_envs
 from xuance.environment.vector_envs import DummyVecMultiAgentEnv
 from xuance.torch.agents import REGISTRY_Agents
 
-from mosaic.errors import BadInput
+from mosaic.errors import BadInput, MosaicError
 from mosaic.worker.gpu import torch_sees_gpu
+from mosaic.worker.library.failures import EnvironmentFailed, TrainingDiverged
 from mosaic_xuance.config import TEAM_IN_PROCESS, XuanCeConfig
 from mosaic_xuance.registry import register
-
-
-class EnvironmentFailed(Exception):
-    """The environment raised; the learning had no part in it."""
-
-    def __init__(self, env_id: str, step: int, error: Exception) -> None:
-        super().__init__(f"the environment {env_id} raised {type(error).__name__} near step {step}: {error}")
 
 
 class Settings(SimpleNamespace):
@@ -56,10 +51,18 @@ class TeamInProcess(DummyVecMultiAgentEnv):  # type: ignore[misc]
 REGISTRY_VEC_ENV[TEAM_IN_PROCESS] = TeamInProcess
 
 
-def use_threads_of_lease() -> None:
-    """Let torch compute with as many threads as the run was given, one if nobody said."""
-    given = os.environ.get("OMP_NUM_THREADS", "1")
-    torch.set_num_threads(int(given) if given.isdigit() and int(given) > 0 else 1)
+class TellsEpisodes:
+    """For agents that log their episodes as all do, but do not tell their callback of them."""
+
+    #: By XuanCe's names.
+    AGENTS = ("CommNet", "IC3Net", "TarMAC")
+
+    def log_infos(self: Any, info: Mapping[str, Any], x_index: int) -> None:
+        """Log *info*, and tell the callback if it is about an episode that was played whole."""
+        super().log_infos(info, x_index)  # type: ignore[misc]
+        for name in info.get("Train-Results/Episode-Steps", ()):
+            infos, number = self.train_envs.buf_info, int(name.removeprefix("env-"))
+            self.callback.on_train_episode_info(infos=infos, env_id=number, current_step=x_index)
 
 
 def arguments(config: XuanCeConfig, overrides: Mapping[str, Any]) -> Settings:
@@ -77,25 +80,28 @@ def make_agent(config: XuanCeConfig, settings: Settings, callback: Any) -> Any:
         BadInput: the environment or the network cannot be made of these settings.
 
     """
-    try:
-        register(config.recipe.family.name, config.env_id)
-    except ImportError as error:
-        raise BadInput(f"env_id {config.env_id}", [f"needs a package that is not installed: {error}"]) from error
     _check_device(config.device)
     try:
+        register(config.recipe.family.name, config.env_id)
         envs = make_envs(settings)
     except Exception as error:
         raise BadInput(f"env_id {config.env_id}", [f"the environment cannot be made: {_words(error)}"]) from error
     try:
-        agent = REGISTRY_Agents[settings.agent](settings, envs, callback=callback)
+        agent = _agent_class(settings.agent)(settings, envs, callback=callback)
     except Exception as error:
         if isinstance(error, OSError):
             raise
         fault = f"XuanCe cannot build {config.algo} for {config.env_id}, whose actions are {envs.action_space}, "
         fault += f"with policy {getattr(settings, 'policy', None)}: {_words(error)}"
         raise BadInput("algo_params", [fault]) from error
-    _seed_action_spaces(agent, settings.seed)
+    # Teams draw random actions from these; XuanCe leaves them unseeded.
+    seed_action_spaces(agent, settings.seed)
     return agent
+
+
+def _agent_class(name: str) -> Any:
+    kind = REGISTRY_Agents[name]
+    return type(kind.__name__, (TellsEpisodes, kind), {}) if name in TellsEpisodes.AGENTS else kind
 
 
 def unused_range(settings: Settings, env_id: str, space: Any) -> str:
@@ -115,28 +121,56 @@ def unused_range(settings: Settings, env_id: str, space: Any) -> str:
     )
 
 
+def action_spaces(agent: Any) -> list[Any]:
+    """Return what *agent* acts in, for each of a team."""
+    spaces = agent.action_space
+    return list(spaces.values()) if isinstance(spaces, Mapping) else [spaces]
+
+
+def seed_action_spaces(agent: Any, seed: int) -> None:
+    """Let what is drawn from the action spaces of *agent* follow from *seed*."""
+    for index, space in enumerate(action_spaces(agent)):
+        space.seed(seed + index)
+
+
 def make_test_envs(settings: Settings, seed: int) -> Any:
     """Return one environment of the same kind for one episode of an evaluation."""
     return make_envs(Settings(**{**vars(settings), "parallels": 1, "env_seed": seed}))
 
 
-def is_fault_of_environment(error: BaseException) -> bool:
-    """Tell whether *error* came out of stepping an environment rather than out of learning."""
+@contextmanager
+def blamed(agent: Any, env_id: str) -> Iterator[None]:
+    """Say whose fault it is that *agent* cannot go on: of its environment, or of weights that are no numbers.
+
+    Raises:
+        EnvironmentFailed: the environment raised; the learning had no part in it.
+        TrainingDiverged: the weights show first in whatever is raised next.
+
+    """
+    try:
+        yield
+    except MosaicError:
+        raise
+    except Exception as error:
+        step = int(agent.current_step)
+        if verb := _asked_of_environment(error):
+            raise EnvironmentFailed(env_id, verb, step, error) from error
+        if not all(bool(weights.isfinite().all()) for weights in agent.policy.parameters()):
+            raise TrainingDiverged("a weight of the policy", math.nan, step) from error
+        raise
+
+
+def _asked_of_environment(error: BaseException) -> str | None:
+    """Return what an environment was doing when *error* came out of it, None if it came from elsewhere."""
     frames = traceback.extract_tb(error.__traceback__)
-    return any(f"{os.sep}xuance{os.sep}environment{os.sep}" in frame.filename for frame in frames)
+    within = [frame.name for frame in frames if f"{os.sep}xuance{os.sep}environment{os.sep}" in frame.filename]
+    return ("reset" if within[-1] == "reset" else "step") if within else None
 
 
 def _check_device(device: str | None) -> None:
     # XuanCe itself would take the CPU without a word.
     if device not in (None, "cpu") and not torch_sees_gpu():
         raise BadInput(f"device {device}", ["no GPU can be used here; leave device to the lease, or set it to cpu"])
-
-
-def _seed_action_spaces(agent: Any, seed: int) -> None:
-    """Seed the spaces that teams draw random actions from; XuanCe leaves them unseeded."""
-    spaces = agent.action_space
-    for index, space in enumerate(spaces.values() if isinstance(spaces, dict) else [spaces]):
-        space.seed(seed + index)
 
 
 def _words(error: Exception) -> str:

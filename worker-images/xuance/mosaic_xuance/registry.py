@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
 
 import gymnasium
 
-from mosaic_xuance.environments import FAMILIES
-
-#: The package that registers the ids of a family, where it is not Gymnasium itself.
-_PACKAGES = {"atari": "ale_py", "minigrid": "minigrid"}
+from mosaic.errors import BadInput
+from mosaic.worker.library import environments
 
 
 def register(family: str, env_id: str) -> None:
@@ -20,22 +17,27 @@ def register(family: str, env_id: str) -> None:
         ImportError: the package that has it is not installed.
 
     """
-    package = _PACKAGES.get(family)
-    if package is None:
-        return
-    gymnasium.register_envs(import_module(package))
+    environments.register(env_id)
     if family == "minigrid" and env_id in gymnasium.registry:
         # XuanCe reaches for a grid through two wrappers; Gymnasium's checker would be a third.
         gymnasium.spec(env_id).disable_env_checker = True
 
 
+def check(env_id: str) -> None:
+    """Refuse an environment that the installed libraries do not have.
+
+    Raises:
+        BadInput: there is none of that name here.
+
+    """
+    if not (find_spec("pettingzoo") and find_spec(f"pettingzoo.mpe.{env_id}")):
+        environments.check(env_id)
+
+
 def is_registered(env_id: str) -> bool:
     """Tell whether the installed libraries have *env_id*."""
-    if find_spec("pettingzoo") and find_spec(f"pettingzoo.mpe.{env_id}"):
-        return True
-    family = next((family.name for family in FAMILIES.values() if family.has(env_id)), "")
     try:
-        register(family, env_id)
-    except ImportError:
+        check(env_id)
+    except BadInput:
         return False
-    return env_id in gymnasium.registry
+    return True

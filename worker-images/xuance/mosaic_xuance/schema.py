@@ -8,10 +8,9 @@ from typing import Any
 
 from mosaic.worker.branches import Schema, branch_of, branch_of_others
 from mosaic.worker.environments import catalog
-from mosaic.worker.extras import add_other_names, extras_of
+from mosaic.worker.library.extras import add_other_names, extras_of
 from mosaic.worker.schema import config_schema
-from mosaic_xuance.catalog import Recipe, help_texts, recipes_of
-from mosaic_xuance.environments import MADE_DISCRETE
+from mosaic_xuance.catalog import MADE_DISCRETE, Recipe, help_texts, recipes_of
 
 #: Settings that count something, so that half of one makes no sense.
 _COUNTS = re.compile(
@@ -46,7 +45,7 @@ def build_schema(config_class: type, algos: Sequence[str]) -> Schema:
 
 def _branch(algo: str, settings: Schema) -> Schema:
     own = recipes_of(algo)
-    params = {"properties": _defaults(own), "additionalProperties": False}
+    params: Schema = {"properties": _defaults(own), "additionalProperties": False}
     names: Schema = {name: {} for name in params["properties"]}
     extras = extras_of(settings, {"properties": names, "additionalProperties": False}, names)
     takes = {"env_id": _env_ids(own), "algo_params": params, "extras": extras}
@@ -54,17 +53,25 @@ def _branch(algo: str, settings: Schema) -> Schema:
     return branch_of(algo, takes, settings, given=given)
 
 
-def _defaults(own: Sequence[Recipe]) -> Schema:
+def _defaults(own: Iterable[Recipe]) -> Schema:
     """Return each hyper-parameter with its default, or with all it has where that depends on the environment."""
+    found = {name: _distinct(values) for name, values in _values(own).items()}
+    return {
+        name: {"default": values[0]} if len(values) == 1 else {"examples": values} for name, values in found.items()
+    }
+
+
+def _values(own: Iterable[Recipe]) -> dict[str, list[Any]]:
+    """Return every default that each hyper-parameter has somewhere in *own*."""
     found: dict[str, list[Any]] = {}
     for recipe in own:
         for name, value in recipe.hyper_parameters.items():
-            if value not in found.setdefault(name, []):
-                found[name].append(value)
-    return {
-        name: {"default": values[0]} if len(values) == 1 else {"examples": values}
-        for name, values in sorted(found.items())
-    }
+            found.setdefault(name, []).append(value)
+    return dict(sorted(found.items()))
+
+
+def _distinct(values: Sequence[Any]) -> list[Any]:
+    return [value for place, value in enumerate(values) if value not in values[:place]]
 
 
 def _abilities(algo: str) -> Schema:
@@ -89,33 +96,24 @@ def _env_ids(own: Iterable[Recipe]) -> Schema:
 
 def _parameters(own: Sequence[Recipe]) -> Schema:
     texts = help_texts(own)
-    defaults: dict[str, list[Any]] = {}
-    for recipe in own:
-        for name, value in recipe.hyper_parameters.items():
-            defaults.setdefault(name, []).append(value)
-    return {name: _parameter(name, values, texts.get(name)) for name, values in sorted(defaults.items())}
+    return {name: _parameter(name, values, texts.get(name)) for name, values in _values(own).items()}
 
 
-def _parameter(name: str, defaults: list[Any], text: str | None) -> Schema:
-    schema: Schema = {"type": _types(name, defaults)}
-    for pattern, limits in _LIMITS:
-        if re.fullmatch(pattern, name) and schema["type"][0] in ("integer", "number"):
-            schema |= limits
-    if text:
-        schema["description"] = text
-    return schema if schema["type"] else {key: value for key, value in schema.items() if key != "type"}
+def _parameter(name: str, defaults: Sequence[Any], text: str | None) -> Schema:
+    types = _types(name, defaults)
+    schema: Schema = {"type": types} if types else {}
+    if types and types[0] in ("integer", "number"):
+        for pattern, limits in _LIMITS:
+            schema |= limits if re.fullmatch(pattern, name) else {}
+    return schema | ({"description": text} if text else {})
 
 
-def _types(name: str, defaults: Iterable[Any]) -> list[str]:
+def _types(name: str, defaults: Sequence[Any]) -> list[str]:
     """Say which types a setting takes, from every default it has anywhere in XuanCe."""
-    found: list[str] = []
-    for value in defaults:
-        kind = _type(name, value)
-        if kind and kind not in found:
-            found.append(kind)
-    if found and any(value is None for value in defaults):
-        found.append("null")
-    return [kind for kind in found if kind != "integer"] if "number" in found else found
+    found = dict.fromkeys(kind for value in defaults if (kind := _type(name, value)))
+    if "number" in found:
+        found.pop("integer", None)
+    return [*found, *(["null"] if found and any(value is None for value in defaults) else [])]
 
 
 def _type(name: str, value: Any) -> str | None:

@@ -12,9 +12,9 @@ from rich.table import Table
 from mosaic.cli import render
 from mosaic.cli.options import AsJson, connect
 from mosaic.errors import NotFound, Unavailable, WorkerNotFound, did_you_mean
-from mosaic.worker.environments import Environment, Role, Space, catalog, families, find, why_not
+from mosaic.worker.environments import Environment, Role, Space, catalog, families, find
 from mosaic.worker.plain import plain
-from mosaic.worker.suitability import why_absent, why_nobody
+from mosaic.worker.suitability import why_unsuited
 
 _NO_WORKER = "[dim]no worker is known: start the platform to see who can train on what[/]"
 
@@ -28,16 +28,7 @@ class Worker:
 
     def why_not(self, env: Environment) -> str | None:
         """Return why it cannot train on *env*, or None when it can."""
-        return (
-            why_not(env, self.capabilities)
-            or why_absent(self.schema, env.env_id)
-            or self._unlisted(env)
-            or why_nobody(self.schema, env)
-        )
-
-    def _unlisted(self, env: Environment) -> str | None:
-        listed = self.schema.get("properties", {}).get("env_id", {}).get("enum")
-        return None if listed is None or env.env_id in listed else "it is not among the environments of this worker"
+        return why_unsuited(self.capabilities, self.schema, env)
 
 
 def envs(
@@ -59,7 +50,7 @@ def envs(
         render.out.print(family_table([env for env in found if env.family == each], workers))
         render.out.print()
     if not found:
-        render.out.print(render.shown(f"{worker} can train on none of them; `mosaic envs NAME` says why"))
+        render.out.print(render.display(f"{worker} can train on none of them; `mosaic envs NAME` says why"))
         return
     render.out.print("[dim]`mosaic envs NAME` says more about one of them[/]")
     if not workers:
@@ -96,7 +87,7 @@ def family_table(members: Sequence[Environment], workers: Mapping[str, Worker]) 
     for title in filled:
         table.add_column(title, justify="right" if title == "agents" else "left", no_wrap=title != "workers")
     for row in zip([env.env_id for env in members], *filled.values(), strict=True):
-        table.add_row(*map(render.shown, row))
+        table.add_row(*map(render.display, row))
     return table
 
 
@@ -125,8 +116,8 @@ def _show(env: Environment, workers: Mapping[str, Worker], *, as_json: bool) -> 
     if as_json:
         render.document(_described(env, workers))
         return
-    render.out.print(f"[bold]{render.shown(env.env_id)}[/]  {env.family}\n")
-    render.out.print(render.shown(env.about) + "\n")
+    render.out.print(f"[bold]{render.display(env.env_id)}[/]  {env.family}\n")
+    render.out.print(render.display(env.about) + "\n")
     render.out.print(details(env, workers))
     if not workers:
         render.out.print(_NO_WORKER)
@@ -138,11 +129,11 @@ def details(env: Environment, workers: Mapping[str, Worker]) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     for title, text in _facts(env):
-        table.add_row(title, render.shown(text))
+        table.add_row(title, render.display(text))
     for name, worker in sorted(workers.items()):
         reason = worker.why_not(env)
-        told = "[green]can train on it[/]" if reason is None else f"[yellow]cannot[/]: {render.shown(reason)}"
-        table.add_row(render.shown(name), told)
+        told = "[green]can train on it[/]" if reason is None else f"[yellow]cannot[/]: {render.display(reason)}"
+        table.add_row(render.display(name), told)
     return table
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from datetime import timedelta
+from typing import Annotated, Any
 
 import typer
 
 from mosaic.cli import render
 from mosaic.cli.options import AsJson, connect, read_span
-from mosaic.cli.render import shown
-from mosaic.client import Agent, Fleet, Node, Team, TeamTerms
+from mosaic.cli.render import display
+from mosaic.client import Agent, Fleet, Node, Team
 from mosaic.errors import NotFound, did_you_mean
 
 
@@ -37,11 +38,11 @@ def _fleet_lines(found: Fleet) -> Iterator[str]:
         agents = sorted((one for one in found.agents if one.node_id == node.node_id), key=lambda one: one.agent_id)
         if agents:
             has = f"{node.cpus} CPUs, {node.memory_mb / 1024:.1f} GiB, {len(node.gpus)} GPUs"
-            yield f"[bold]{shown(node.node_id)}[/]  {has}"
+            yield f"[bold]{display(node.node_id)}[/]  {has}"
         for agent in agents:
-            worker = shown(workers[agent.agent_id].ljust(widest))
+            worker = display(workers[agent.agent_id].ljust(widest))
             slots = f"{agent.slots:3} {'slot ' if agent.slots == 1 else 'slots'}"
-            yield f"  {_standing(node, agent)}  {slots}  {worker}  {shown(agent.agent_id)}"
+            yield f"  {_standing(node, agent)}  {slots}  {worker}  {display(agent.agent_id)}"
 
 
 def drain(
@@ -62,7 +63,7 @@ def drain(
     if as_json:
         render.document({"name": name, "draining": not undo})
     else:
-        render.out.print(f"{shown(name)} takes {'new runs again' if undo else 'no new runs'}")
+        render.out.print(f"{display(name)} takes {'new runs again' if undo else 'no new runs'}")
 
 
 def teams(
@@ -87,40 +88,40 @@ def teams(
     """
     with connect() as platform:
         if name:
-            terms = TeamTerms(
-                weight=weight,
-                gpus=gpus,
-                cpus=cpus,
-                memory_mb=memory_mb,
-                lending_limit_gpus=lend,
-                borrowing_limit_gpus=borrow,
-                max_running=max_running,
-                max_queued=max_queued,
-                max_running_per_user=max_running_per_user,
-                max_queued_per_user=max_queued_per_user,
-                max_gpus_per_user=max_gpus_per_user,
-                max_wall_s=None if max_wall is None else read_span("--max-wall", max_wall),
-            )
-            platform.set_team(name, terms)
+            bounded = {
+                "gpus": gpus,
+                "cpus": cpus,
+                "memory_mb": memory_mb,
+                "max_running": max_running,
+                "max_queued": max_queued,
+                "max_running_per_user": max_running_per_user,
+                "max_queued_per_user": max_queued_per_user,
+                "max_gpus_per_user": max_gpus_per_user,
+                "max_wall": None if max_wall is None else timedelta(seconds=read_span("--max-wall", max_wall)),
+            }
+            loans = {"lending_limit_gpus": lend, "borrowing_limit_gpus": borrow}
+            terms: dict[str, Any] = {term: value or None for term, value in bounded.items() if value is not None}
+            terms |= {term: None if value == -1 else value for term, value in loans.items() if value is not None}
+            platform.set_team(name, **terms, **({} if weight is None else {"weight": weight}))
         known = platform.teams()
     if as_json:
         render.document(known)
         return
     for team in known:
-        render.out.print(f"[bold]{shown(team.name)}[/]  weight {team.weight:g}  {', '.join(_terms(team))}")
+        render.out.print(f"[bold]{display(team.name)}[/]  weight {team.weight:g}  {', '.join(_terms(team))}")
     if not known:
         render.out.print("no team is set up; everybody works in team default")
 
 
 def _terms(team: Team) -> Iterator[str]:
     """Say what bounds *team*; what does not is left out."""
-    guaranteed = ((team.gpus, "GPUs"), (team.cpus, "CPUs"), (team.memory_mb, "MB"))
-    shares = [f"{amount:g} {unit}" for amount, unit in guaranteed if amount]
+    guaranteed = ((team.quota.gpus, "GPUs"), (team.quota.cpus, "CPUs"), (team.quota.memory_mb, "MB"))
+    shares = [f"{amount:g} {unit}" for amount, unit in guaranteed if amount is not None]
     yield f"guaranteed {' and '.join(shares)}" if shares else "no bound"
-    if team.lending_limit_gpus >= 0:
-        yield f"lends at most {team.lending_limit_gpus} GPUs"
-    if team.borrowing_limit_gpus >= 0:
-        yield f"borrows at most {team.borrowing_limit_gpus} GPUs"
+    if team.lending_limit_gpus is not None:
+        yield f"lends at most {team.lending_limit_gpus:g} GPUs"
+    if team.borrowing_limit_gpus is not None:
+        yield f"borrows at most {team.borrowing_limit_gpus:g} GPUs"
     caps = (
         (team.max_running, "running"),
         (team.max_queued, "waiting"),
@@ -129,8 +130,8 @@ def _terms(team: Team) -> Iterator[str]:
         (team.max_gpus_per_user, "GPUs per user"),
     )
     yield from (f"at most {cap:g} {what}" for cap, what in caps if cap)
-    if team.max_wall_s:
-        yield f"at most {team.max_wall_s:g} s per attempt"
+    if team.max_wall:
+        yield f"at most {team.max_wall.total_seconds():g} s per attempt"
 
 
 def _standing(node: Node, agent: Agent) -> str:

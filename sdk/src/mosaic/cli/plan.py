@@ -7,22 +7,23 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mosaic.agent.environments import installed_environments, probe_environment
-from mosaic.agent.ports import GpuShare, Launch
-from mosaic.agent.rundir import child_environment, prepare
-from mosaic.client import Submission
 from mosaic.errors import BadInput, WorkerBroken
-from mosaic.ids import RunId
-from mosaic.testing.process import Finished, WorkerProcess
-from mosaic.testing.transcript import payload_of
+from mosaic.ids import GpuId, RunId
+from mosaic.installer.environments import installed_environments, probe_environment
+from mosaic.launching import child_environment, prepare
+from mosaic.model.attempt import Launch
+from mosaic.model.resources import GpuShare, Lease
+from mosaic.model.run import RunSpec
 from mosaic.worker.discovery import installed_entry_points
 from mosaic.worker.plain import to_json
 from mosaic.worker.probe import ProbedWorker, ProbeReport, probe
 from mosaic.worker.session import EXIT_BAD_INPUT, EXIT_OK
+from mosaic.worker.trial.process import Finished, WorkerProcess
+from mosaic.worker.trial.transcript import payload_of
 
 #: How long a dry run may take; importing a library may well take ten seconds.
 PATIENCE_S = 60.0
@@ -42,10 +43,10 @@ class WorkerPlan:
     summary: Mapping[str, Any]
 
 
-def plan_of(asked: Submission, home: Path, *, patience_s: float = PATIENCE_S) -> WorkerPlan | None:
+def plan_of(asked: RunSpec, home: Path, *, patience_s: float = PATIENCE_S) -> WorkerPlan | None:
     """Ask the worker that *asked* names what it would execute; None if it is not on this machine.
 
-    It is started as an agent would start it, for the first seed, in a directory that is gone afterwards. One that
+    It is started as an agent would start it, for its seed, in a directory that is gone afterwards. One that
     trains instead of answering, because it passes over options that it does not know, is ended at once.
 
     Raises:
@@ -92,18 +93,12 @@ def _reports(name: str, home: Path) -> Iterable[ProbeReport]:
     yield from map(probe_environment, installed_environments(home))
 
 
-def _launch(asked: Submission, worker: ProbedWorker) -> Launch:
+def _launch(asked: RunSpec, worker: ProbedWorker) -> Launch:
     needs = asked.resources
-    return Launch(
-        RunId("dry-run"),
-        attempt=1,
-        worker=asked.worker,
-        config_json=json.dumps(dict(asked.config)),
-        seed=asked.seeds[0] if asked.seeds else asked.seed,
-        # Which ones they will be is known when the run starts; whether there are any decides what is learned on.
-        gpus=(GpuShare("0"),) if needs.gpus or needs.gpu_fraction else (),
-        cpus=needs.cpus or float(worker.capabilities.get("cpu_cores") or 1),
-    )
+    # Which ones they will be is known when the run starts; whether there are any decides what is learned on.
+    gpus = (GpuShare(GpuId("0")),) if needs.gpus or needs.gpu_fraction else ()
+    cpus = needs.cpus or float(worker.capabilities.get("cpu_cores") or 1)
+    return Launch(RunId("dry-run"), 1, replace(asked, environment={}), Lease(cpus, needs.memory_mb, gpus))
 
 
 def _fault_of(worker: str, done: Finished) -> BadInput | WorkerBroken:

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import json
-import re
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from mosaic.cli.plan import WorkerPlan
-from mosaic.client import Attempt, Explanation, Run, RunDetail, Summary
+from mosaic.cli.console import aside, display, out
 from mosaic.lifecycle import RunState
+from mosaic.model.attempt import RunDetail
+from mosaic.model.run import Explanation, Run
 from mosaic.worker.plain import plain
 
+if TYPE_CHECKING:
+    from mosaic.cli.plan import WorkerPlan
+    from mosaic.client import Attempt, Evaluation, Summary
 
-class _Out(Console):
-    def on_broken_pipe(self) -> None:
-        # Whoever runs the command decides what a reader's leaving means; rich would call it a failure.
-        raise BrokenPipeError
+__all__ = ["aside", "display", "out"]
 
-
-out = _Out(highlight=False)
-#: For what is said beside the answer, so that a pipe gets the answer alone.
-aside = Console(stderr=True, highlight=False)
-
-#: What colours text, and does no more.
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
-#: What a terminal obeys. Tabs and line ends are harmless; carriage returns never get past rich.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 #: Colour of each state; the rest is plain.
 STYLES: Mapping[RunState, str] = {
@@ -46,21 +40,11 @@ STYLES: Mapping[RunState, str] = {
 }
 
 
-def shown(text: object, console: Console = out) -> str:
-    """Return what a user or a worker wrote for use in markup.
-
-    Nothing in it is taken for markup. On a terminal nothing in it reaches further than its letters: colours are left
-    out, and every other control character is spelt.
-    """
-    plain_text = str(text)
-    if console.is_terminal:
-        plain_text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", _COLOUR.sub("", plain_text))
-    return escape(plain_text)
-
-
 def document(value: Any) -> None:
     """Print *value* as one JSON document; numbers that JSON has no word for are text, such as ``"NaN"``."""
-    print(json.dumps(plain(value), indent=2, allow_nan=False))
+    from mosaic.client.written import written
+
+    print(json.dumps(plain(written(value)), indent=2, allow_nan=False))
 
 
 def sentences(lines: Iterable[str], *, as_json: bool) -> None:
@@ -69,22 +53,22 @@ def sentences(lines: Iterable[str], *, as_json: bool) -> None:
         document(list(lines))
         return
     for line in lines:
-        out.print(shown(line), soft_wrap=True)
+        out.print(display(line), soft_wrap=True)
 
 
 def plan(asked: WorkerPlan) -> None:
     """Show what a worker would execute."""
-    out.print(f"[bold]{shown(asked.worker)}[/] on this machine says:")
+    out.print(f"[bold]{display(asked.worker)}[/] on this machine says:")
     for text in asked.says:
-        out.print(f"  {shown(text)}", soft_wrap=True)
+        out.print(f"  {display(text)}", soft_wrap=True)
 
 
 def no_plan(worker: str, launch: Iterable[str]) -> None:
     """Say why it is not shown what *worker* would execute, and how to see it."""
     command = " ".join(["python", *launch, "--config", "FILE", "--dry-run"])
     out.print(
-        f"[dim]{shown(worker)} is not installed on this machine, so it cannot be asked what it would execute; "
-        f"where it is, `{shown(command)}` shows it (here after `mosaic workers install {shown(worker)}`)[/]",
+        f"[dim]{display(worker)} is not installed on this machine, so it cannot be asked what it would execute; "
+        f"where it is, `{display(command)}` shows it (here after `mosaic workers install {display(worker)}`)[/]",
         soft_wrap=True,
     )
 
@@ -95,13 +79,20 @@ def submitted(runs: Sequence[Run], *, as_json: bool) -> None:
         document(list(runs))
         return
     for run in runs:
-        seed = f"  seed {run.seed}" if run.seed is not None else ""
-        out.print(f"[green]✓[/] run [bold]{run.run_id}[/]  {shown(run.worker)}{seed}  {state(run)}")
+        seed = f"  seed {run.spec.seed}" if run.spec.seed is not None else ""
+        what = f"{display(run.spec.worker)}{seed}  {state(run)}"
+        out.print(f"[green]✓[/] run [bold]{run.run_id}[/]  {what}", soft_wrap=True)
 
 
-def away(service: str) -> None:
+def away(service: str, console: Console = aside) -> None:
     """Say that *service* went away while something of it was being followed."""
-    aside.print(f"{service} is away; the runs go on, and so does this when it is back", style="yellow")
+    console.print(f"{service} is away; the runs go on, and so does this when it is back", style="yellow")
+
+
+def not_stored(fault: str, console: Console = aside) -> None:
+    """Say that what runs say is not stored now, and why."""
+    console.print(f"telemetry cannot be stored: {display(fault, console)}", style="yellow", soft_wrap=True)
+    console.print("what you see is how it was before; what runs say is kept and comes later", style="yellow")
 
 
 def short_id(run_id: str) -> str:
@@ -135,79 +126,146 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-_COLUMNS = ("run", "worker", "name", "seed", "team", "state", "step", "return", "age", "reason")
+def score(numbers: Summary) -> str:
+    """Return in two words how well a run does: in training, else in its evaluation."""
+    if numbers.mean_return is not None:
+        return f"return {number(numbers.mean_return)}"
+    return f"evaluation {number(numbers.evaluation.mean_return)}" if numbers.evaluation else ""
+
+
+def _returns(numbers: Summary) -> str:
+    if numbers.mean_return is None:
+        return ""
+    of_agents = " of single agents" if numbers.returns_of == "agents" else ""
+    newest = f"of the newest {min(numbers.episodes, 100)} episodes{of_agents}"
+    return f"{number(numbers.mean_return)} {newest}, best {number(numbers.best_return)}"
+
+
+def _evaluation(told: Evaluation | None) -> str:
+    if told is None:
+        return ""
+    where = f" at step {number(told.step)}" if math.isfinite(told.step) else ""
+    return f"{number(told.mean_return)} over {told.episodes:,} episodes{where}"
+
+
+_COLUMNS = ("run", "worker", "env", "algo", "name", "seed", "team", "state", "step", "return", "age", "reason")
 _NUMBERS = frozenset({"seed", "step", "return", "age"})
+#: In a narrow window these make room, down to so many letters each; ids and numbers that are cut are worth nothing.
+_SHRINK = {"reason": 12, "name": 8, "env": 10, "algo": 6, "worker": 9}
+#: Where that is not enough they are left out, in this order.
+_LEFT_OUT = ("team", "age", "reason", "algo", "name", "seed", "worker", "env", "return", "step")
+_GAP = 2
 
 
-def run_table(runs: Sequence[Run], summaries: Mapping[str, Summary]) -> Table:
-    """Return the table of ``mosaic runs``; columns in which nothing stands are left out."""
-    rows = [_run_row(run, summaries.get(run.run_id)) for run in runs]
-    kept = [index for index, _ in enumerate(_COLUMNS) if any(row[index] for row in rows)]
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for index in kept:
-        title = _COLUMNS[index]
-        # Words make room in a narrow window; ids and numbers that are cut are worth nothing.
-        is_words = title in ("name", "reason")
-        table.add_column(title, justify="right" if title in _NUMBERS else "left", no_wrap=not is_words, overflow="fold")
-    for row in rows:
-        table.add_row(*(row[index] for index in kept))
+def run_table(runs: Sequence[Run], summaries: Mapping[str, Summary], *, width: int | None = None) -> Table:
+    """Return the table of ``mosaic runs``: one line for each run, and no column in which nothing stands.
+
+    In *width* characters columns are shortened or left out; None, for whoever reads a pipe, bounds nothing.
+    """
+    is_whole = width is None
+    rows = [_run_row(run, summaries.get(run.run_id), is_whole=is_whole) for run in runs]
+    kept = {title: [row[title] for row in rows] for title in _COLUMNS if any(row[title] for row in rows)}
+    widths = {title: max(_cells(title), *map(_cells, cells)) for title, cells in kept.items()}
+    hidden = [] if width is None else _fit(widths, width)
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, _GAP, 0, 0))
+    for title, size in widths.items():
+        side: Any = "right" if title in _NUMBERS else "left"
+        table.add_column(title, justify=side, no_wrap=True, overflow="ellipsis", width=size)
+    for cells in zip(*(kept[title] for title in widths), strict=True):
+        table.add_row(*cells)
+    if hidden:
+        table.caption = f"no room for {', '.join(hidden)}: widen the window, or use --json"
+        table.caption_justify = "left"
     return table
 
 
-def _run_row(run: Run, numbers: Summary | None) -> tuple[str, ...]:
-    return (
-        short_id(run.run_id),
-        shown(run.worker),
-        shown(run.name),
-        "" if run.seed is None else str(run.seed),
-        shown(run.team),
-        state(run),
-        number(numbers.last_step) if numbers else "",
-        number(numbers.mean_return) if numbers else "",
-        age(run.submitted_at),
-        shown(_shortened(run.reason)),
-    )
+def _fit(widths: dict[str, int], room: int) -> list[str]:
+    """Shorten and remove columns of *widths* until they fit into *room*; return those that were removed."""
+    hidden: list[str] = []
+    for title in ("", *(title for title in _LEFT_OUT if title in widths)):
+        if title:
+            hidden.append(title)
+            del widths[title]
+        least = {title: min(size, _SHRINK.get(title, size)) for title, size in widths.items()}
+        spare = room - sum(least.values()) - _GAP * (len(widths) - 1)
+        if spare >= 0:
+            for title in reversed(_SHRINK):
+                if title in widths:
+                    widths[title] = least[title] + min(spare, widths[title] - least[title])
+                    spare -= widths[title] - least[title]
+            return hidden
+    return hidden
 
 
-def _shortened(text: str, limit: int = 60) -> str:
-    line = text.strip().splitlines()[0] if text.strip() else ""
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+def _cells(markup: str) -> int:
+    return cell_len(Text.from_markup(markup).plain)
 
 
-def detail(found: RunDetail, numbers: Summary | None) -> None:
-    """Print everything about one run."""
+def _run_row(run: Run, numbers: Summary | None, *, is_whole: bool) -> dict[str, str]:
+    reason = first_line(run.reason)
+    return {
+        "run": run.run_id if is_whole else short_id(run.run_id),
+        "worker": display(run.spec.worker),
+        "env": display(run.spec.config.get("env_id") or ""),
+        "algo": display(run.spec.config.get("algo") or ""),
+        "name": display(run.spec.name),
+        "seed": "" if run.spec.seed is None else str(run.spec.seed),
+        "team": display(run.spec.team),
+        "state": state(run),
+        "step": number(numbers.last_step) if numbers else "",
+        "return": number(numbers.mean_return) if numbers else "",
+        "age": age(run.submitted_at),
+        "reason": display(reason),
+    }
+
+
+def first_line(text: str) -> str:
+    """Return the line of a reason that says why; what follows is context."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def detail(found: RunDetail, numbers: Summary | None, directory: Path | None) -> None:
+    """Print everything about one run; *directory* is where its files are, if they are on this machine."""
     run = found.run
     out.print(f"[bold]{run.run_id}[/]  {state(run)}  attempt {run.attempt}")
     facts = {
-        "worker": run.worker,
-        "name": run.name,
-        "seed": run.seed,
-        "team / user": f"{run.team} / {run.user}",
-        "priority": run.priority,
+        "worker": run.spec.worker,
+        "name": run.spec.name,
+        "seed": run.spec.seed,
+        "team / user": f"{run.spec.team} / {run.spec.user}",
+        "priority": run.spec.priority.label,
+        "labels": ", ".join(f"{key}={value}" for key, value in sorted(run.spec.labels.items())),
         "submitted": f"{run.submitted_at:%Y-%m-%d %H:%M:%S} UTC",
         "where": " ".join(filter(None, (run.node_id, run.agent_id, ", ".join(run.gpu_ids)))),
-        "reason": run.reason,
-        "config": json.dumps(dict(run.config), sort_keys=True),
-        "config digest": run.config_digest,
+        "directory": directory,
+        "reason": run.reason.strip(),
+        "config": json.dumps(dict(run.spec.config), sort_keys=True),
+        "continues": run.spec.continues,
+        "config digest": run.spec.config_digest,
+        "run digest": run.spec.run_digest,
     }
     if numbers is not None:
         facts["step"] = f"{number(numbers.last_step)} ({number(numbers.steps_per_s)}/s)"
         facts["episodes"] = f"{numbers.episodes:,}"
-        facts["mean return"] = number(numbers.mean_return)
-        facts["events"] = f"{numbers.events:,}"
+        facts["mean return"] = _returns(numbers)
+        facts["evaluation"] = _evaluation(numbers.evaluation)
+        facts["events"] = f"{numbers.events:,}, the last {age(numbers.last_event_at) or '?'} ago"
     for title, value in facts.items():
         if value not in (None, ""):
-            out.print(f"  [dim]{title:14}[/] {shown(value)}", soft_wrap=True)
+            first, *more = str(value).splitlines()
+            out.print(f"  [dim]{title:14}[/] {display(first)}", soft_wrap=True)
+            for line in more:
+                out.print(f"  {'':14} {display(line)}", soft_wrap=True)
     if found.attempts:
         out.print("\n[bold]attempts[/]")
     for attempt in found.attempts:
-        out.print(f"  {attempt.attempt}  {attempt.state.value:10} {shown(_told_by(attempt))}", soft_wrap=True)
+        out.print(f"  {attempt.attempt}  {attempt.state.value:10} {display(_told_by(attempt))}", soft_wrap=True)
     if found.history:
         out.print("\n[bold]history[/]")
     for change in found.history:
         moment = f"{change.at:%H:%M:%S}" if change.at else ""
-        said = f"  [dim]{shown(_shortened(change.detail, 90))}[/]" if change.detail else ""
-        what = f"{change.fact:15} → {change.after:10} {shown(change.actor)}"
+        said = f"  [dim]{display(first_line(change.detail))}[/]" if change.detail else ""
+        what = f"{change.fact:15} → {change.after:10} {display(change.actor)}"
         out.print(f"  {moment}  attempt {change.attempt}  {what}{said}", soft_wrap=True)
 
 
@@ -220,15 +278,15 @@ def _told_by(attempt: Attempt) -> str:
         facts.append(f"from {attempt.resumed_from}")
     if attempt.exit_code is not None:
         facts.append(f"exit code {attempt.exit_code}")
-    facts += filter(None, (attempt.failure_kind, _shortened(attempt.reason, 120)))
+    facts += filter(None, (attempt.failure_kind, first_line(attempt.reason)))
     return ", ".join(facts)
 
 
 def explained(told: Explanation) -> None:
     """Print why a run waits."""
     for sentence in told.sentences:
-        out.print(shown(sentence), soft_wrap=True)
+        out.print(display(sentence), soft_wrap=True)
     if told.estimated_start is not None:
         out.print(f"expected to start about {told.estimated_start:%Y-%m-%d %H:%M:%S} UTC", markup=False)
     if told.assumption:
-        out.print(f"[dim]{shown(told.assumption)}[/]")
+        out.print(f"[dim]{display(told.assumption)}[/]")

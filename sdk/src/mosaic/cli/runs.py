@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mosaic.cli import render
-from mosaic.cli.options import AsJson, RunArgument, connect, current_user, read_pairs
-from mosaic.client import Mosaic, Run
-from mosaic.errors import BadInput, NotFound, Refused, Unavailable, did_you_mean
+from mosaic.cli.options import AsJson, RunArgument, RunArguments, connect, current_user, read_pairs, runs_named
+from mosaic.client import Mosaic, Run, Summary
+from mosaic.errors import BadInput, Refused, Unavailable, did_you_mean
+from mosaic.home import home_directory
 from mosaic.lifecycle import RunState
-
-RunArguments = Annotated[list[str], typer.Argument(help="Run ids, or their first or last characters.")]
 
 
 def list_runs(
@@ -21,6 +22,7 @@ def list_runs(
     team: Annotated[str, typer.Option(help="Only of this team.")] = "",
     user: Annotated[str, typer.Option(help="Only of this user.")] = "",
     worker: Annotated[str, typer.Option(help="Only of this worker.")] = "",
+    name: Annotated[str, typer.Option(help="Only of this name.")] = "",
     label: Annotated[list[str] | None, typer.Option(help="Only with KEY=VALUE; repeatable.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 30,
     as_json: AsJson = False,
@@ -33,16 +35,46 @@ def list_runs(
             team=team,
             user=user,
             worker=worker,
+            name=name,
             labels=read_pairs("--label", label or ()),
             limit=limit,
         )
         if as_json:
             render.document(found)
-        elif not found:
-            render.out.print("no runs yet; `mosaic submit reference --follow` makes one")
+        elif found:
+            _print_table(platform, found)
         else:
-            numbers = platform.summaries([run.run_id for run in found])
-            render.out.print(render.run_table(found, numbers))
+            render.out.print(_none(state=state, team=team, user=user, worker=worker, name=name, label=label))
+
+
+def _print_table(platform: Mosaic, found: list[Run]) -> None:
+    numbers = _numbers(platform, found)
+    width = render.out.width if render.out.is_terminal else None
+    render.out.print(render.run_table(found, numbers, width=width))
+
+
+def _numbers(platform: Mosaic, runs: list[Run]) -> dict[str, Summary]:
+    """Return the newest numbers of *runs*; without telemetry none, as what the scheduler knows is worth showing."""
+    try:
+        numbers, fault = platform.summaries([run.run_id for run in runs]), platform.telemetry_fault()
+    except Unavailable as error:
+        render.aside.print(f"without steps and returns: {render.display(error, render.aside)}", soft_wrap=True)
+        return {}
+    if fault and not all(run.has_ended for run in runs):
+        render.not_stored(fault)
+    return numbers
+
+
+def _none(**filters: str | list[str] | None) -> str:
+    """Say that there is no run, or none of those that were asked for."""
+    asked = [f"--{name} {value}" for name, given in filters.items() if given for value in _several(given)]
+    if not asked:
+        return "no runs yet; `mosaic submit reference --follow` makes one"
+    return f"no run fits {render.display(' '.join(asked))}; `mosaic runs` lists them all"
+
+
+def _several(given: str | list[str]) -> list[str]:
+    return [given] if isinstance(given, str) else given
 
 
 def show(run: RunArgument, as_json: AsJson = False) -> None:
@@ -52,11 +84,14 @@ def show(run: RunArgument, as_json: AsJson = False) -> None:
         if as_json:
             render.document(shown)
             return
-        try:
-            numbers = platform.summaries([shown.run.run_id]).get(shown.run.run_id)
-        except Unavailable:
-            numbers = None  # what the scheduler knows is worth showing without telemetry
-        render.detail(shown, numbers)
+        numbers = _numbers(platform, [shown.run]).get(shown.run.run_id)
+        render.detail(shown, numbers, _directory_here(shown.run.run_id))
+
+
+def _directory_here(run_id: str) -> Path | None:
+    """Return the directory of a run that was executed on this machine, by the platform of the state directory."""
+    directory = home_directory(os.environ) / "runs" / run_id
+    return directory if directory.is_dir() else None
 
 
 def cancel(
@@ -80,7 +115,11 @@ def resume(runs: RunArguments, as_json: AsJson = False) -> None:
 
 def retry(runs: RunArguments, as_json: AsJson = False) -> None:
     """Submit ended runs again, each as a new run labelled `retry_of`."""
-    _each(runs, lambda platform, run: platform.retry(run, actor=current_user()), _tried_again, as_json)
+    _each(runs, _retry, _tried_again, as_json)
+
+
+def _retry(platform: Mosaic, run_id: str) -> Run:
+    return platform.retry(run_id, actor=current_user())
 
 
 def explain(run: RunArgument, as_json: AsJson = False) -> None:
@@ -94,11 +133,14 @@ def explain(run: RunArgument, as_json: AsJson = False) -> None:
 
 
 def _each(names: list[str], act: Callable[[Mosaic, str], Run], say: Callable[[Run], str], as_json: bool) -> None:
-    """Do *act* to every run, or to none if one of *names* names no run; tell what was done, whatever was refused."""
+    """Do *act* to every run, or to none if one of *names* names no run; tell what was done, whatever was refused.
+
+    A name that several runs bear means all of them, except where each would become a new run of that name.
+    """
     done: list[Run] = []
     refused: list[str] = []
     with connect() as platform:
-        run_ids = _whole_ids(platform, names)
+        run_ids = [run.run_id for run in runs_named(platform, names, all_of_a_name=act is not _retry)]
         try:
             for run_id in run_ids:
                 try:
@@ -109,18 +151,6 @@ def _each(names: list[str], act: Callable[[Mosaic, str], Run], say: Callable[[Ru
             _tell(done, say, as_json)
     if refused:
         raise Refused("\n".join(refused))
-
-
-def _whole_ids(platform: Mosaic, names: list[str]) -> list[str]:
-    found, unknown = [], []
-    for name in names:
-        try:
-            found.append(platform.run(name).run.run_id)
-        except NotFound as error:
-            unknown.append(str(error))
-    if unknown:
-        raise NotFound("\n".join([*unknown, *(["nothing was done to the others"] if found else [])]))
-    return found
 
 
 def _tell(done: list[Run], say: Callable[[Run], str], as_json: bool) -> None:
@@ -136,13 +166,13 @@ def _stands(run: Run) -> str:
     return f"had ended before: it {render.state(run)}" if had_ended else f"is {render.state(run)}"
 
 
-def _asked(wish: str) -> Callable[[Run], str]:
+def _asked(verb: str) -> Callable[[Run], str]:
     # The agent is told at its next renewal, so how the run stands now is not yet what was asked for.
-    return lambda _run: f"is asked to {wish}"
+    return lambda _run: f"is asked to {verb}"
 
 
 def _tried_again(run: Run) -> str:
-    return f"tries {render.shown(run.labels.get('retry_of', ''))} again and is {render.state(run)}"
+    return f"tries {render.display(run.spec.labels.get('retry_of', ''))} again and is {render.state(run)}"
 
 
 def _state(name: str) -> RunState:

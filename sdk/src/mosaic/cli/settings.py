@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from mosaic.cli.render import shown
+from mosaic.cli.render import display
 
 #: The platform gives these two; nobody sets them in a config.
 _GIVEN = ("run_id", "seed")
@@ -26,9 +26,22 @@ def settings_table(schema: Mapping[str, Any]) -> Table:
     required = schema.get("required", ())
     for name, setting in schema.get("properties", {}).items():
         if name not in _GIVEN:
-            default = "must be set" if name in required else json.dumps(setting.get("default"))
-            table.add_row(*map(shown, (name, takes(setting), default, setting.get("description", ""))))
+            default = "must be set" if name in required else _default(setting)
+            table.add_row(*map(display, (name, takes(setting), default, setting.get("description", ""))))
     return table
+
+
+def _default(setting: Mapping[str, Any]) -> str:
+    if "default" not in setting and "examples" in setting:
+        # It has another one for each of several environments.
+        return " or ".join(json.dumps(example) for example in setting["examples"])
+    return json.dumps(setting.get("default"))
+
+
+def algorithms_of(schema: Mapping[str, Any]) -> list[str]:
+    """Return the algorithms that the worker publishes, in its own order."""
+    choices = schema.get("properties", {}).get("algo", {}).get("enum") or schema.get("x-algorithms") or ()
+    return [str(choice) for choice in choices]
 
 
 def takes(setting: Mapping[str, Any]) -> str:

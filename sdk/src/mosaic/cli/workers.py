@@ -1,4 +1,4 @@
-"""``mosaic workers``: write, check, install and list the plug-ins of this machine."""
+"""``mosaic workers``: write, install, list and show the plug-ins of this machine, and what the test kit adds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,33 +14,25 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from mosaic.agent.environments import (
+from mosaic.cli.options import connect
+from mosaic.cli.render import display, document, out
+from mosaic.cli.scaffold.project import create_project, package_of
+from mosaic.cli.settings import algorithms_of, settings_table
+from mosaic.errors import NotFound, Unavailable, WorkerBroken, WorkerNotFound, did_you_mean
+from mosaic.home import home_directory
+from mosaic.installer.environments import (
     Environment,
     install,
     installed_environments,
     probe_environment,
     remove,
 )
-from mosaic.agent.recipes import find_recipe
-from mosaic.cli.options import connect
-from mosaic.cli.render import document, out, shown
-from mosaic.cli.scaffold.project import create_project, package_of
-from mosaic.cli.settings import settings_table
-from mosaic.errors import NotFound, Unavailable, WorkerBroken, WorkerNotFound
-from mosaic.hosting.settings import home_directory
-from mosaic.testing.conformance import CHECKS, check_worker
-from mosaic.testing.report import Check, Outcome, Report
-from mosaic.worker.config import read_config_data
-from mosaic.worker.discovery import installed_entry_points
+from mosaic.installer.recipes import find_recipe
+from mosaic.worker.branches import hyper_parameters
 from mosaic.worker.probe import ProbedWorker, probe
+from mosaic.worker.spelling import as_published
 
 app = typer.Typer(no_args_is_help=True, help="Write, check, install, list and show workers.")
-
-_MARKS = {
-    Outcome.PASSED: "[green]passed[/]",
-    Outcome.FAILED: "[bold red]failed[/]",
-    Outcome.NOT_APPLICABLE: "[dim]not applicable[/]",
-}
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 
@@ -55,41 +48,10 @@ def new_worker(
     if as_json:
         document({"worker": name, "path": project})
         return
-    out.print(f"[green]✓[/] {shown(project)} is written. Next:")
-    out.print(f"    pip install -e {shown(project)}")
-    out.print(f"    mosaic workers check {shown(name)}")
+    out.print(f"[green]✓[/] {display(project)} is written. Next:")
+    out.print(f"    pip install -e {display(project)}")
+    out.print(f"    mosaic workers check {display(name)}")
     out.print(f"then put your library into {package_of(name)}/runtime.py")
-
-
-@app.command("check")
-def check(
-    package: Annotated[str, typer.Argument(help="Worker, package or distribution to check.")],
-    python: Annotated[str | None, typer.Option(help="Interpreter of the environment it lives in.")] = None,
-    config: Annotated[Path | None, typer.Option(help="JSON file with the config of the short run.")] = None,
-    timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds each run may take.")] = 120.0,
-    only: Annotated[list[str] | None, typer.Option("--only", help="Make only this check; repeatable.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run a worker about fifteen times and say which promises of the contract it keeps.
-
-    Exit code 0: every check passed or does not apply. 1: some check failed.
-    """
-    chosen = read_config_data(config) if config else None
-    with _progress(len(only or CHECKS), quiet=as_json) as on_check:
-        home, worker = (python, package) if python else _located(package)
-        report = check_worker(
-            worker,
-            python=home,
-            config=chosen,
-            timeout_s=timeout_s,
-            only=only or None,
-            on_check=on_check,
-        )
-    if as_json:
-        document(report.to_dict())
-    else:
-        _print_report(report)
-    raise typer.Exit(0 if report.is_conformant else 1)
 
 
 @app.command("list")
@@ -106,37 +68,54 @@ def list_workers(as_json: AsJson = False) -> None:
 @app.command("show")
 def show_worker(
     name: Annotated[str, typer.Argument(help="Worker, as `mosaic workers list` or `mosaic fleet` names it.")],
+    algo: Annotated[str, typer.Option(help="Show the hyper-parameters of this algorithm instead.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show which settings a worker takes; with `--json`, the JSON Schema of its config."""
+    """Show which settings a worker takes, or the hyper-parameters of one of its algorithms.
+
+    With `--json`, the JSON Schema of its config, or that of each hyper-parameter.
+    """
     schema = _schema_in_fleet(name) or _schema_here(name)
+    if algo:
+        _show_algorithm(name, schema, algo, as_json=as_json)
+        return
     if as_json:
         document(schema)
         return
     out.print(settings_table(schema))
     out.print(
-        f"\n[dim]Set them with `mosaic submit {shown(name)} --set NAME=VALUE`, or in a file with --config.[/]",
+        f"\n[dim]Set them with `mosaic submit {display(name)} --set NAME=VALUE`, or in a file with --config.[/]",
         soft_wrap=True,
     )
+    known = algorithms_of(schema)
+    if known:
+        hint = f"`mosaic workers show {display(name)} --algo {display(known[0])}` lists the hyper-parameters of one"
+        out.print(f"[dim]Algorithms: {display(', '.join(known))}; {hint}.[/]", soft_wrap=True)
 
 
 @app.command("install")
 def install_worker(
-    name: Annotated[str, typer.Argument(help="Image of this checkout, project directory, or distribution.")],
+    name: Annotated[str, typer.Argument(help="Image of this checkout, project directory, or mosaic-… distribution.")],
+    from_index: Annotated[
+        bool, typer.Option("--from-index", help="NAME is a distribution of the package index, whatever it is called.")
+    ] = False,
     label: Annotated[str | None, typer.Option("--name", help="Name of the environment.")] = None,
     upgrade: Annotated[bool, typer.Option("--upgrade", help="Make it anew if it exists.")] = False,
+    editable: Annotated[
+        bool, typer.Option("--editable", "-e", help="Import the project directory itself, not a copy of it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make the environment of a worker: a venv of its own, from its lock where it has one."""
-    recipe = find_recipe(name, start=Path(), label=label)
+    recipe = find_recipe(name, start=Path(), label=label, from_index=from_index, editable=editable)
     with _narrated(f"installing {recipe.name}") as progress:
         environment = install(recipe, _home(), upgrade=upgrade, progress=progress)
     if as_json:
         document(environment)
         return
     out.print(
-        f"[green]✓[/] {shown(environment.name)}: Python {environment.python_version}, "
-        f"{environment.size_mb:.0f} MB in {shown(environment.path)}",
+        f"[green]✓[/] {display(environment.name)}: Python {environment.python_version}, "
+        f"{environment.size_mb:.0f} MB in {display(environment.path)}",
     )
 
 
@@ -149,7 +128,25 @@ def remove_worker(
     if as_json:
         document({"name": name, "removed": True})
     else:
-        out.print(f"[green]✓[/] {shown(name)} is removed")
+        out.print(f"[green]✓[/] {display(name)} is removed")
+
+
+def _show_algorithm(name: str, schema: Mapping[str, Any], algo: str, *, as_json: bool) -> None:
+    known = algorithms_of(schema)
+    chosen = str(as_published(schema, {"algo": algo})["algo"])
+    if chosen not in known:
+        listing = ", ".join(known) or "none that it tells"
+        raise NotFound(f"worker {name} has no algorithm {algo!r}{did_you_mean(algo, known)} (known: {listing})")
+    parameters = hyper_parameters(schema, chosen)
+    if as_json:
+        document(parameters)
+    elif not parameters:
+        told = f"{chosen} has no hyper-parameters of its own; `mosaic workers show {name}` lists its settings"
+        out.print(display(told), soft_wrap=True)
+    else:
+        out.print(settings_table({"properties": parameters}))
+        example = f"mosaic submit {name} --algo {chosen} --set algo_params.{next(iter(parameters))}=VALUE"
+        out.print(f"\n[dim]Set them with `{display(example)}`.[/]", soft_wrap=True)
 
 
 def _schema_in_fleet(name: str) -> Mapping[str, Any] | None:
@@ -171,24 +168,6 @@ def _schema_here(name: str) -> Mapping[str, Any]:
     return found[name].config_schema
 
 
-def _located(package: str) -> tuple[str, str]:
-    """Return the interpreter and the name of the worker meant by *package*.
-
-    This environment goes first, then the installed one of that name, then any that has such a worker.
-    """
-    here = sys.executable, package
-    if package in {point.name for point in installed_entry_points()}:
-        return here
-    workers = {home: probe_environment(home).workers for home in installed_environments(_home())}
-    for home, found in workers.items():
-        if home.name == package and len(found) == 1:
-            return str(home.python), found[0].worker_id
-    for home, found in workers.items():
-        if package in {home.name, *(worker.worker_id for worker in found)}:
-            return str(home.python), package
-    return here
-
-
 @contextmanager
 def _narrated(title: str) -> Iterator[Callable[[str], None]]:
     """Show the newest line of some work beside a spinner, or every line where there is no terminal."""
@@ -196,40 +175,8 @@ def _narrated(title: str) -> Iterator[Callable[[str], None]]:
     if not console.is_terminal:
         yield lambda line: console.print(line, markup=False, soft_wrap=True)
         return
-    with console.status(shown(title)) as status:
-        yield lambda line: status.update(f"{shown(title)} [dim]{shown(line.strip()[:100])}[/]")
-
-
-@contextmanager
-def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[Check], None]]:
-    if quiet:
-        yield lambda _check: None
-        return
-    done = 0
-    with Console(stderr=True).status(f"checking (0/{total})") as status:
-
-        def show(check: Check) -> None:
-            nonlocal done
-            done += 1
-            status.update(f"checking ({done}/{total}) {check.name}: {check.outcome.value}")
-
-        yield show
-
-
-def _print_report(report: Report) -> None:
-    command = " ".join(report.launch)
-    table = Table("check", "outcome", "what was seen", "s", title=shown(f"{report.worker} ({command})"))
-    table.columns[2].overflow = "fold"
-    for check in report.checks:
-        table.add_row(shown(check.name), _MARKS[check.outcome], shown(check.sentence), f"{check.seconds:.1f}")
-    out.print(table)
-    for note in report.notes:
-        out.print(f"[dim]note: {shown(note)}[/]")
-    for failure in report.failures:
-        out.print(f"[red]✗[/] {shown(failure.name)}: {shown(failure.sentence)}", soft_wrap=True)
-    if report.is_conformant:
-        passed = sum(check.outcome is Outcome.PASSED for check in report.checks)
-        out.print(f"[green]✓[/] {passed} checks passed, none failed")
+    with console.status(display(title)) as status:
+        yield lambda line: status.update(f"{display(title)} [dim]{display(line.strip()[:100])}[/]")
 
 
 def _rows(environment: Environment | None) -> list[dict[str, Any]]:
@@ -265,12 +212,16 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         return
     table = Table("worker", "version", "library", "python", "environment", "MB", "state")
     for row in rows:
-        state = "[green]ok[/]" if row["is_usable"] else f"[red]broken[/]: {shown(row['reason'])}"
+        state = "[green]ok[/]" if row["is_usable"] else f"[red]broken[/]: {display(row['reason'])}"
         size = "" if row["size_mb"] is None else f"{row['size_mb']:.0f}"
         cells = (row[key] for key in ("worker", "version", "library", "python", "environment"))
-        table.add_row(*(shown(cell) for cell in cells), size, state)
+        table.add_row(*(display(cell) for cell in cells), size, state)
     out.print(table)
 
 
 def _home() -> Path:
     return home_directory(os.environ)
+
+
+for _verb in entry_points(group="mosaic.commands.workers"):
+    app.command(_verb.name)(_verb.load())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from datetime import datetime
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
 from typing import Any
 
-from mosaic.client.values import Resources, Submission
+from mosaic.errors import BadInput
+from mosaic.model.resources import Resources
+from mosaic.model.run import Priority, RunSpec
 
 _INT32 = 2**31 - 1
 _INT64 = 2**63 - 1
@@ -19,34 +21,63 @@ _YEARS = (1970, 9000)
 _MOST_VALUES = 100_000
 _DEEPEST = 64
 
-_TEXTS = ("worker", "name", "team", "user", "priority", "idempotency_key")
+_TEXTS = ("worker", "name", "team", "user", "continues")
 _PAIRS = ("labels", "secrets", "environment")
-#: Whole numbers, each with the smallest and the largest it may be.
-_WHOLE = {"max_retries": (-1, _INT32)}
-_SPANS = ("max_wall_s", "hang_limit_s")
+_SPANS = ("max_wall", "hang_limit")
 _NEEDS_WHOLE = {"memory_mb": _INT64, "gpus": _INT32, "gpu_memory_mb": _INT64}
 
 
-def faults_of(asked: Submission) -> list[str]:
-    """Return everything in *asked* that is of a wrong type or out of range; the platform judges the rest."""
-    return [fault for fault in _faults(asked) if fault]
+def checked(spec: RunSpec, *, seeds: Any = (), idempotency_key: Any = "") -> RunSpec:
+    """Return *spec* as it can be sent: times that are seconds are understood.
+
+    Raises:
+        BadInput: lists everything that is of a wrong type or out of range; the platform judges the rest.
+    """
+    faults = faults_of(spec, seeds=seeds, idempotency_key=idempotency_key)
+    if faults:
+        raise BadInput("submission", faults)
+    return replace(
+        spec,
+        max_wall=_span(spec.max_wall),
+        hang_limit=_span(spec.hang_limit),
+    )
 
 
-def _faults(asked: Submission) -> Iterator[str]:
+def faults_of(spec: RunSpec, *, seeds: Any = (), idempotency_key: Any = "") -> list[str]:
+    """Return everything in *spec* and beside it that cannot be sent."""
+    return [fault for fault in _faults(spec, seeds, idempotency_key) if fault]
+
+
+def _faults(spec: RunSpec, seeds: Any, idempotency_key: Any) -> Iterator[str]:
     for name in _TEXTS:
-        yield _text(name, getattr(asked, name))
-    if not asked.worker:
+        yield _text(name, getattr(spec, name))
+    yield _text("idempotency_key", idempotency_key)
+    if not (spec.worker or spec.continues):
         yield "'worker' is missing"
+    urgency: Any = spec.priority
+    if not isinstance(urgency, Priority):
+        yield _text("priority", urgency)
     for name in _PAIRS:
-        yield from _pairs(name, getattr(asked, name))
-    for name, (low, high) in _WHOLE.items():
-        yield _whole(name, getattr(asked, name), low, high)
+        yield from _pairs(name, getattr(spec, name))
+    if spec.max_retries is not None:
+        yield _whole("max_retries", spec.max_retries, 0, _INT32)
     for name in _SPANS:
-        yield _number(name, getattr(asked, name), _LONGEST_S)
-    yield from _seeds(asked.seed, asked.seeds)
-    yield from _resources(asked.resources)
-    yield from _moment(asked.not_before)
-    yield from _config(asked.config)
+        yield _span_fault(name, getattr(spec, name))
+    yield from _seeds(spec.seed, seeds)
+    yield from _resources(spec.resources)
+    yield from _moment(spec.not_before)
+    yield from _config(spec.config)
+
+
+def _span(told: Any) -> timedelta | None:
+    return told if told is None or isinstance(told, timedelta) else timedelta(seconds=told)
+
+
+def _span_fault(name: str, told: Any) -> str:
+    if told is None:
+        return ""
+    seconds = told.total_seconds() if isinstance(told, timedelta) else told
+    return _number(name, seconds, _LONGEST_S)
 
 
 def _text(name: str, value: Any) -> str:

@@ -5,36 +5,34 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import grpc
 
-from mosaic.client import reading
+from mosaic.client import messages
 from mosaic.client.endpoints import Endpoints
 from mosaic.client.persistence import OnAway, ignore, persist
 from mosaic.client.values import (
     Curve,
-    Episode,
+    Episodes,
     EventLine,
-    Explanation,
-    Fleet,
     LogLine,
     Manifest,
-    Run,
-    RunDetail,
     SeriesInfo,
-    Submission,
     Summary,
-    Team,
-    TeamTerms,
-    Worker,
 )
 from mosaic.errors import NotFound, Refused, RunUnfinished, Unavailable
-from mosaic.hosting.settings import home_directory
+from mosaic.home import home_directory
+from mosaic.ids import WorkerName
 from mosaic.lifecycle import RunState
+from mosaic.model.attempt import RunDetail
+from mosaic.model.fleet import Fleet, Worker
+from mosaic.model.run import Explanation, Run, RunFilter, RunSpec
+from mosaic.model.team import Team
 from mosaic.wire.channel import open_channel
-from mosaic.wire.convert import run_state_to_wire
+from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.status import error_from
 from mosaic.wire.v1 import (
     registry_pb2,
@@ -55,7 +53,7 @@ class Mosaic:
     ::
 
         with Mosaic.connect() as fleet:
-            (run,) = fleet.submit(Submission("reference", {"env_id": "CartPole-v1"}, seed=1))
+            (run,) = fleet.submit("reference", {"env_id": "CartPole-v1"}, seed=1)
             run = fleet.wait(run.run_id)
             print(fleet.manifest(run.run_id).content["outcome"])
     """
@@ -96,31 +94,57 @@ class Mosaic:
         for channel in self._channels:
             channel.close()
 
-    def submit(self, asked: Submission) -> list[Run]:
-        """Submit and return the runs, one for each seed.
+    def submit(
+        self,
+        asked: RunSpec | str = "",
+        config: Mapping[str, Any] | None = None,
+        *,
+        seeds: Sequence[int] = (),
+        idempotency_key: str = "",
+        **fields: Any,
+    ) -> list[Run]:
+        """Submit and return the runs: one, or one for each of *seeds*.
+
+        Args:
+            asked: the whole spec; or the worker, which a run that ``continues`` another need not name.
+            config: settings of the worker.
+            seeds: one run for each; none = one run with the seed of the spec.
+            idempotency_key: a repeated submit with the same key returns the runs of the first.
+            fields: the others of `RunSpec`: ``seed``, ``name``, ``priority="high"``, ``max_wall=90.0``.
 
         Raises:
             BadInput: lists everything that is wrong with it.
         """
-        answer = self._ask(self._scheduler.Submit, reading.submit_request(asked, dry_run=False))
-        return [reading.run(run) for run in answer.runs]
+        spec = _spec(asked, config, fields)
+        request = messages.submit_request(spec, seeds=seeds, idempotency_key=idempotency_key)
+        return [from_wire(run, Run) for run in self._ask(self._scheduler.Submit, request).runs]
 
-    def predict(self, asked: Submission) -> list[str]:
-        """Return what a submit would lead to, in sentences, without submitting.
+    def predict(
+        self,
+        asked: RunSpec | str = "",
+        config: Mapping[str, Any] | None = None,
+        *,
+        seeds: Sequence[int] = (),
+        idempotency_key: str = "",
+        **fields: Any,
+    ) -> list[str]:
+        """Return what such a `submit` would lead to, in sentences, without submitting.
 
         Raises:
             BadInput: lists everything that is wrong with it.
         """
-        answer = self._ask(self._scheduler.Submit, reading.submit_request(asked, dry_run=True))
-        return list(answer.prediction)
+        spec = _spec(asked, config, fields)
+        request = messages.submit_request(spec, seeds=seeds, idempotency_key=idempotency_key, dry_run=True)
+        return list(self._ask(self._scheduler.Submit, request).prediction)
 
     def run(self, run_id: str) -> RunDetail:
-        """Return the run whose id is, starts with or ends with *run_id*.
+        """Return the run whose id is, starts with or ends with *run_id*, or which bears it as a name.
 
         Raises:
             RunNotFound: there is none.
+            BadInput: several bear the name; it lists them.
         """
-        return reading.detail(self._ask(self._scheduler.GetRun, scheduler_pb2.GetRunRequest(run_id=run_id)))
+        return from_wire(self._ask(self._scheduler.GetRun, scheduler_pb2.GetRunRequest(run_id=run_id)), RunDetail)
 
     def runs(
         self,
@@ -129,22 +153,18 @@ class Mosaic:
         team: str = "",
         user: str = "",
         worker: str = "",
+        name: str = "",
         labels: Mapping[str, str] | None = None,
         limit: int = 100,
     ) -> list[Run]:
         """Return at most *limit* runs, newest first."""
         found: list[Run] = []
-        request = scheduler_pb2.ListRunsRequest(
-            states=[run_state_to_wire(state) for state in states],  # type: ignore[misc]
-            team=team,
-            user=user,
-            worker=worker,
-            labels=dict(labels or {}),
-        )
+        wanted = RunFilter(frozenset(states), team, user, worker, name, labels or {})
+        request = to_wire(wanted, scheduler_pb2.ListRunsRequest)
         while len(found) < limit:
             request.page_size = min(limit - len(found), 1000)
             answer = self._ask(self._scheduler.ListRuns, request)
-            found += [reading.run(run) for run in answer.runs]
+            found += [from_wire(run, Run) for run in answer.runs]
             request.page_token = answer.next_page_token
             if not answer.next_page_token:
                 break
@@ -168,13 +188,20 @@ class Mosaic:
             RunNotFound: *run_id* names no run.
             RunUnfinished: it has not ended *within_s* seconds.
         """
-        deadline = None if within_s is None else time.monotonic() + within_s
-        state = "unknown"
-        for run in self._watch([run_id], deadline=deadline):
-            if run.has_ended:
-                return run
-            run_id, state = run.run_id, run.state.value
-        raise RunUnfinished(run_id, within_s or 0.0, state)
+        return self._wait(run_id, within_s, _deadline(within_s))
+
+    def wait_all(self, run_ids: Collection[str], *, within_s: float | None = None) -> list[Run]:
+        """Return the runs, in the order of *run_ids*, once all of them have ended, as `wait` does for one.
+
+        Raises:
+            RunNotFound: one of *run_ids* names no run.
+            RunUnfinished: one of them has not ended *within_s* seconds.
+        """
+        deadline = _deadline(within_s)
+        for run_id in run_ids:
+            # One that names nothing is told before any is waited for.
+            next(self._watch([run_id], deadline=deadline), None)
+        return [self._wait(run_id, within_s, deadline) for run_id in run_ids]
 
     def cancel(self, run_id: str, *, actor: str = "", reason: str = "") -> Run:
         """End a run: SIGTERM, its grace, SIGKILL. An ended run stays as it is."""
@@ -195,7 +222,7 @@ class Mosaic:
     def explain(self, run_id: str) -> Explanation:
         """Say why a run waits and when it may start."""
         request = scheduler_pb2.GetRunRequest(run_id=run_id)
-        return reading.explanation(self._ask(self._scheduler.Explain, request))
+        return from_wire(self._ask(self._scheduler.Explain, request), Explanation)
 
     def events(
         self,
@@ -208,7 +235,7 @@ class Mosaic:
         limit: int = 0,
         on_away: OnAway = ignore,
     ) -> Iterator[EventLine]:
-        """Yield the events of a run in order; with *follow*, go on until it is sealed.
+        """Yield the events of a run in order; with *follow*, go on until it has ended.
 
         When telemetry goes away from a follower, *on_away* is called once; after its return the next event comes.
         """
@@ -233,7 +260,7 @@ class Mosaic:
     def logs(
         self, run_id: str, *, attempt: int = 0, tail: int = 0, follow: bool = False, on_away: OnAway = ignore
     ) -> Iterator[LogLine]:
-        """Yield log lines; with *follow*, go on until the run is sealed.
+        """Yield log lines; with *follow*, go on until the run has ended.
 
         When telemetry goes away from a follower, *on_away* is called once; after its return the next line comes.
         """
@@ -249,32 +276,56 @@ class Mosaic:
                 request.tail = 0
 
     def series(self, run_id: str, *, attempt: int = 0) -> list[SeriesInfo]:
-        """Return the curves that can be read."""
+        """Return the curves that can be read: each once with what counts of it, or as one *attempt* told them."""
         request = telemetry_pb2.ListSeriesRequest(run_id=run_id, attempt=attempt)
         answer = self._ask(self._telemetry.ListSeries, request, "telemetry")
-        return [reading.series_info(info) for info in answer.series]
+        return [messages.series_info(info) for info in answer.series]
 
     def curve(self, run_id: str, name: str, *, agent: str = "", attempt: int = 0, resolution: int = 1000) -> Curve:
-        """Return a curve in at most *resolution* buckets; 0 asks for every point."""
+        """Return a curve in at most *resolution* buckets; 0 asks for every point.
+
+        It is made of what counts, unless one *attempt* is asked for: then of all that it told.
+        """
         request = telemetry_pb2.ReadSeriesRequest(
             run_id=run_id,
             key=telemetry_pb2.SeriesKey(name=name, agent=agent),
             resolution=resolution,
             attempt=attempt,
         )
-        return reading.curve(name, agent, self._ask(self._telemetry.ReadSeries, request, "telemetry"))
+        return messages.curve(name, agent, self._ask(self._telemetry.ReadSeries, request, "telemetry"))
 
-    def episodes(self, run_id: str, *, attempt: int = 0, last: int = 0) -> list[Episode]:
-        """Return episodes in order; *last* asks for the newest ones only."""
-        request = telemetry_pb2.ReadEpisodesRequest(run_id=run_id, attempt=attempt, last=last)
+    def episodes(
+        self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0
+    ) -> Episodes:
+        """Return episodes in order: those of training that count, if nothing else is said.
+
+        Args:
+            run_id: of which run.
+            kind: ``training``, ``evaluation``, ``agent`` and ``evaluation_agent`` (agents' shares), or ``all``. A run
+                that told of agents alone has their episodes as those of training.
+            attempt: only of this one, and then all it told.
+            include_lost: also what a later attempt trained again.
+            last: only so many, the newest.
+
+        Raises:
+            BadInput: there is no such kind.
+        """
+        request = telemetry_pb2.ReadEpisodesRequest(
+            run_id=run_id, kind=kind, attempt=attempt, include_lost=include_lost, last=last
+        )
         answer = self._ask(self._telemetry.ReadEpisodes, request, "telemetry")
-        return [reading.episode(episode) for episode in answer.episodes]
+        return Episodes(messages.episode(episode) for episode in answer.episodes)
 
     def summaries(self, run_ids: Collection[str]) -> dict[str, Summary]:
         """Return the newest numbers of each run that has sent anything."""
         request = telemetry_pb2.SummariseRequest(run_ids=list(run_ids))
         answer = self._ask(self._telemetry.Summarise, request, "telemetry")
-        return {summary.run_id: reading.summary(summary) for summary in answer.summaries}
+        return {summary.run_id: messages.summary(summary) for summary in answer.summaries}
+
+    def telemetry_fault(self) -> str:
+        """Return why telemetry can store nothing new at the moment, such as a full disk; nothing when it can."""
+        answer = self._ask(self._telemetry.Summarise, telemetry_pb2.SummariseRequest(), "telemetry")
+        return str(answer.fault)
 
     def manifest(self, run_id: str, *, within_s: float = 30.0) -> Manifest:
         """Return the manifest of an ended run, waiting up to *within_s* for it to be written.
@@ -298,19 +349,7 @@ class Mosaic:
 
     def fleet(self) -> Fleet:
         """Return machines, agents and workers as they stand."""
-        return reading.fleet(self._ask(self._registry.GetFleet, registry_pb2.GetFleetRequest(), "registry"))
-
-    def watch_fleet(self, *, on_away: OnAway = ignore) -> Iterator[Fleet]:
-        """Yield the fleet now and after every change, without end.
-
-        When the registry goes away, *on_away* is called once; after its return the fleet comes as it stands again.
-        """
-
-        def stream() -> Iterator[Any]:
-            return self._follow(self._registry.WatchFleet, registry_pb2.WatchFleetRequest(), "registry")
-
-        for fleet in persist(stream, look_again=self._look_again, on_away=on_away):
-            yield reading.fleet(fleet)
+        return from_wire(self._ask(self._registry.GetFleet, registry_pb2.GetFleetRequest(), "registry"), Fleet)
 
     def worker(self, name: str) -> Worker:
         """Return what the registry knows of a worker.
@@ -319,7 +358,7 @@ class Mosaic:
             WorkerNotFound: no worker has that name.
         """
         request = registry_pb2.DescribeWorkerRequest(name=name)
-        return reading.worker(self._ask(self._registry.DescribeWorker, request, "registry"))
+        return from_wire(self._ask(self._registry.DescribeWorker, request, "registry"), Worker)
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         """Take a node or an agent out of planning, or back in; what runs there goes on."""
@@ -333,15 +372,18 @@ class Mosaic:
     def teams(self) -> list[Team]:
         """Return every team that was set up."""
         answer = self._ask(self._scheduler.ListTeams, scheduler_pb2.ListTeamsRequest())
-        return [reading.team(team) for team in answer.teams]
+        return [from_wire(team, Team) for team in answer.teams]
 
-    def set_team(self, name: str, terms: TeamTerms) -> Team:
-        """Set up a team, or change those of its terms that are given.
+    def set_team(self, name: str, **terms: Any) -> Team:
+        """Set up a team, or change those of its terms that are given; None lifts a limit.
+
+        The terms are ``weight``, the guaranteed ``gpus``, ``cpus`` and ``memory_mb``, and the limits of
+        `mosaic.model.team.Team`.
 
         Raises:
             BadInput: lists every term that makes no sense.
         """
-        return reading.team(self._ask(self._scheduler.SetTeam, reading.team_request(name, terms)))
+        return from_wire(self._ask(self._scheduler.SetTeam, messages.team_request(name, terms)), Team)
 
     def _reach(self, endpoints: Endpoints) -> None:
         registry, scheduler, telemetry = map(
@@ -377,10 +419,18 @@ class Mosaic:
             return self._follow(self._scheduler.WatchRuns, request, "scheduler", timeout_s=left)
 
         for run in persist(stream, look_again=self._look_again, on_away=on_away, deadline=deadline):
-            yield reading.run(run)
+            yield from_wire(run, Run)
+
+    def _wait(self, run_id: str, within_s: float | None, deadline: float | None) -> Run:
+        state = "unknown"
+        for run in self._watch([run_id], deadline=deadline):
+            if run.has_ended:
+                return run
+            run_id, state = run.run_id, run.state.value
+        raise RunUnfinished(run_id, within_s or 0.0, state)
 
     def _chunks(self, call: Callable[[], Callable[..., Any]], request: Any, on_away: OnAway) -> Iterator[Any]:
-        """Yield the chunks of a stream of telemetry; one that follows ends only when its run is sealed."""
+        """Yield the chunks of a stream of telemetry; one that follows ends only when its run has ended."""
 
         def stream() -> Iterator[Any]:
             return self._follow(call(), request, "telemetry")
@@ -390,12 +440,12 @@ class Mosaic:
             return
         for chunk in persist(stream, look_again=self._look_again, on_away=on_away):
             yield chunk
-            if chunk.sealed:
+            if chunk.finished:
                 return
 
     def _command(self, call: Callable[..., Any], run_id: str, actor: str, reason: str = "") -> Run:
         request = scheduler_pb2.RunCommand(run_id=run_id, actor=actor, reason=reason)
-        return reading.run(self._ask(call, request))
+        return from_wire(self._ask(call, request), Run)
 
     def _ask(self, call: Callable[..., Any], request: Any, service: str = "scheduler") -> Any:
         try:
@@ -413,3 +463,13 @@ class Mosaic:
             raise error_from(error, service=service, address=getattr(self.endpoints, service)) from error
         finally:
             stream.cancel()
+
+
+def _deadline(within_s: float | None) -> float | None:
+    return None if within_s is None else time.monotonic() + within_s
+
+
+def _spec(asked: RunSpec | str, config: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> RunSpec:
+    if isinstance(asked, RunSpec):
+        return replace(asked, **fields) if config is None else replace(asked, config=config, **fields)
+    return RunSpec(WorkerName(asked), config or {}, **fields)

@@ -7,13 +7,7 @@ from typing import Any
 
 from mosaic.client.platform import Mosaic
 from mosaic.errors import BadInput
-
-#: The first name that a worker's schema knows is used.
-_SPELLINGS = {
-    "env": ("env_id", "env", "env_name", "task"),
-    "algo": ("algo", "algorithm", "method"),
-    "steps": ("total_steps", "total_timesteps", "running_steps", "num_steps", "num_episodes"),
-}
+from mosaic.worker.spelling import setting_of
 
 
 def spell(platform: Mosaic, worker: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,11 +22,12 @@ def spell(platform: Mosaic, worker: str, given: Mapping[str, Any]) -> dict[str, 
     given = {common: value for common, value in given.items() if value}
     if not given:
         return {}
-    known = platform.worker(worker).config_schema.get("properties", {})
+    schema = platform.worker(worker).config_schema
     spelt, faults = {}, []
     for common, value in given.items():
-        name = next((name for name in _SPELLINGS[common] if name in known), None)
+        name = setting_of(schema, common)
         if name is None:
+            known = schema.get("properties", {})
             faults.append(
                 f"worker {worker} has no setting for {common}; set one of its own (--set): {', '.join(known)}"
             )

@@ -1,4 +1,4 @@
-"""Everything that crosses the broker: the events, the stamp, and the reader that never raises.
+"""Everything that crosses the broker: the events, and the reader that never raises.
 
 `read_line` reads one line in full; `scan_lines` reads many of them fast, into what a store needs.
 """
@@ -10,7 +10,8 @@ from mosaic.events.attempt import (
     TelemetryResumed,
     TelemetryStarved,
 )
-from mosaic.events.envelope import Stamp, StampedEvent
+from mosaic.events.envelope import Event
+from mosaic.events.kinds import AGENT_KINDS, ENDING_KINDS, EVENT, FACT_KINDS, KINDS
 from mosaic.events.lifecycle import (
     CheckpointLoaded,
     CheckpointSaved,
@@ -19,21 +20,21 @@ from mosaic.events.lifecycle import (
     RunCompleted,
     RunFailed,
     RunStarted,
+    SettingsResolved,
 )
 from mosaic.events.reader import Reading, Violation, read_line
 from mosaic.events.scan import EpisodeRow, Scan, Series, scan_lines
 from mosaic.events.text import LogLine
 from mosaic.events.training import Artifact, Custom, Episode, Log, Metric, Step
-from mosaic.events.union import AGENT_KINDS, EVENT, KINDS, AttemptEvent, Event, LifecycleEvent, TrainingEvent
-from mosaic.events.writer import write_line
 
 __all__ = [
     "AGENT_KINDS",
+    "ENDING_KINDS",
     "EVENT",
+    "FACT_KINDS",
     "KINDS",
     "Artifact",
     "AttemptEnded",
-    "AttemptEvent",
     "AttemptStarted",
     "CheckpointLoaded",
     "CheckpointSaved",
@@ -42,7 +43,6 @@ __all__ = [
     "EpisodeRow",
     "Event",
     "Heartbeat",
-    "LifecycleEvent",
     "Log",
     "LogLine",
     "Metric",
@@ -54,14 +54,11 @@ __all__ = [
     "RunStarted",
     "Scan",
     "Series",
-    "Stamp",
-    "StampedEvent",
+    "SettingsResolved",
     "Step",
     "TelemetryResumed",
     "TelemetryStarved",
-    "TrainingEvent",
     "Violation",
     "read_line",
     "scan_lines",
-    "write_line",
 ]

@@ -6,8 +6,18 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from mosaic.events.envelope import Envelope, Payload
+from mosaic.events.envelope import Event, Payload
 from mosaic.events.lifecycle import LooseNumber, LooseText
+
+
+class MachineFacts(Payload):
+    """What the agent says of the machine it runs on."""
+
+    hostname: LooseText = None
+    cpus: int | None = None
+    memory_mb: int | None = None
+    #: One for each GPU of the attempt.
+    gpu_models: list[str] = Field(default_factory=list)
 
 
 class AttemptStart(Payload):
@@ -19,7 +29,11 @@ class AttemptStart(Payload):
     node: LooseText = None
     pid: int | None = None
     gpus: list[str] = Field(default_factory=list)
+    #: Host name, CPUs, memory and GPU models of the node.
+    machine: MachineFacts | None = None
     versions: dict[str, Any] = Field(default_factory=dict)
+    #: What it runs in: every package, the digest of the lock, version and commit of worker and platform.
+    environment: dict[str, Any] = Field(default_factory=dict)
     #: The checkpoint it continues from, if any.
     resumed_from: LooseText = None
 
@@ -36,6 +50,8 @@ class AttemptEnd(Payload):
     reason: LooseText = None
     node: LooseText = None
     gpus: list[str] = Field(default_factory=list)
+    #: Host name, CPUs, memory and GPU models of the node.
+    machine: MachineFacts | None = None
     versions: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -62,35 +78,35 @@ class BrokenLine(Payload):
     text: LooseText = None
 
 
-class AttemptStarted(Envelope):
+class AttemptStarted(Event):
     """The agent has started the child."""
 
     event: Literal["attempt_started"] = "attempt_started"
     payload: AttemptStart = Field(default_factory=AttemptStart)
 
 
-class AttemptEnded(Envelope):
+class AttemptEnded(Event):
     """The child and all it started are gone; the last line of its stream."""
 
     event: Literal["attempt_ended"] = "attempt_ended"
     payload: AttemptEnd
 
 
-class TelemetryStarved(Envelope):
+class TelemetryStarved(Event):
     """The spool is over its limit: from here on steps, and only steps, are thinned."""
 
     event: Literal["telemetry_starved"] = "telemetry_starved"
     payload: Starvation = Field(default_factory=Starvation)
 
 
-class TelemetryResumed(Envelope):
+class TelemetryResumed(Event):
     """Every line is kept again."""
 
     event: Literal["telemetry_resumed"] = "telemetry_resumed"
     payload: Relief = Field(default_factory=Relief)
 
 
-class ProtocolViolated(Envelope):
+class ProtocolViolated(Event):
     """The agent could not use a line as what it claims to be."""
 
     event: Literal["protocol_violated"] = "protocol_violated"

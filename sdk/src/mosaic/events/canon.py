@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
-from mosaic.events import tolerant
+from mosaic.events import episodes, tolerant
 from mosaic.events.tolerant import Fields
 
-#: Other names of kinds we know.
-KIND_ALIASES: Mapping[str, str] = MappingProxyType(
-    {
-        "episode_end": "episode",
-        "episode_done": "episode",
-        "run_canceled": "run_cancelled",
-        "cancelled": "run_cancelled",
-        "canceled": "run_cancelled",
-    }
-)
-
 REWARD_NAMES = ("total_reward", "episode_return", "reward")
+EVALUATION_NAMES = ("evaluation", "is_eval", "is_evaluation")
 LENGTH_NAMES = ("steps", "num_steps", "episode_length", "episode_steps")
 
 
@@ -42,7 +31,10 @@ def episode(fields: Fields) -> list[str]:
     settle(fields, LENGTH_NAMES, tolerant.as_count, faults, "an integer")
     settle(fields, ("step", "global_step"), tolerant.as_position, faults, "a finite number")
     settle(fields, ("seed", "episode_seed"), tolerant.as_count, faults, "an integer")
+    settle(fields, EVALUATION_NAMES, tolerant.as_flag, faults, "true or false")
     _settle_actor_and_end(fields, faults)
+    if "agent_id" in fields:
+        _settle_evaluation(fields)
     return faults + missing(fields, faults, "total_reward")
 
 
@@ -83,20 +75,6 @@ def checkpoint(fields: Fields) -> list[str]:
     return faults
 
 
-#: kind -> what makes its fields canonical in place and returns every fault found.
-CANON: Mapping[str, Callable[[Fields], list[str]]] = MappingProxyType(
-    {
-        "metric": metric,
-        "episode": episode,
-        "step": step,
-        "log": log,
-        "artifact": artifact,
-        "checkpoint_saved": checkpoint,
-        "checkpoint_loaded": checkpoint,
-    }
-)
-
-
 def settle(fields: Fields, names: tuple[str, ...], read: Callable[[Any], Any], faults: list[str], what: str) -> None:
     """Leave under the first of *names* what the first readable one says; note a fault if none is readable."""
     unreadable = []
@@ -130,6 +108,13 @@ def _settle_actor_and_end(fields: Fields, faults: list[str]) -> None:
     settle(fields, ("agent_id", "agent"), tolerant.as_agent, faults, "a name")
     settle(fields, ("terminated",), tolerant.as_flag, faults, "true or false")
     settle(fields, ("truncated",), tolerant.as_flag, faults, "true or false")
+
+
+def _settle_evaluation(fields: Fields) -> None:
+    agent, evaluation = episodes.settled(fields["agent_id"], fields.get("evaluation"))
+    if agent is None:
+        del fields["agent_id"]
+        fields["evaluation"] = evaluation
 
 
 def _as_it_is(value: object) -> object:

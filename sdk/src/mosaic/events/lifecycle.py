@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from mosaic.events.envelope import Envelope, Payload
+from mosaic.events.envelope import Event, Payload
 from mosaic.events.tolerant import as_number_or_none, as_text_or_none
 
 #: Any JSON value, read as text: a worker that reports an error must not fail on its type.
@@ -69,52 +69,71 @@ class Checkpoint(Payload):
     episode: LooseNumber = None
     step: LooseNumber = None
     metrics: Any = None
+    #: What it was trained on and with: worker, library, library_version, algo, env_id, step, seed, settings_digest.
+    passport: Any = None
 
 
-class RunStarted(Envelope):
+class Settings(Payload):
+    """What really runs, once the worker's presets and its library's defaults are in."""
+
+    #: Name -> ``{"value": ..., "origin": "asked" | "preset" | "default"}``.
+    settings: dict[str, Any] = Field(default_factory=dict)
+    seed: Any = None
+    env_id: LooseText = None
+    algo: LooseText = None
+
+
+class RunStarted(Event):
     """The worker has begun."""
 
     event: Literal["run_started"] = "run_started"
     payload: Start = Field(default_factory=Start)
 
 
-class RunCompleted(Envelope):
+class RunCompleted(Event):
     """The worker reached its end."""
 
     event: Literal["run_completed"] = "run_completed"
     payload: Completion = Field(default_factory=Completion)
 
 
-class RunFailed(Envelope):
+class RunFailed(Event):
     """The worker gave up."""
 
     event: Literal["run_failed"] = "run_failed"
     payload: Failure = Field(default_factory=Failure)
 
 
-class RunCancelled(Envelope):
+class RunCancelled(Event):
     """The worker stopped because it was asked to."""
 
     event: Literal["run_cancelled"] = "run_cancelled"
     payload: Cancellation = Field(default_factory=Cancellation)
 
 
-class Heartbeat(Envelope):
+class Heartbeat(Event):
     """The worker is alive."""
 
     event: Literal["heartbeat"] = "heartbeat"
     payload: Pulse = Field(default_factory=Pulse)
 
 
-class CheckpointSaved(Envelope):
+class CheckpointSaved(Event):
     """A checkpoint is complete on disk."""
 
     event: Literal["checkpoint_saved"] = "checkpoint_saved"
     payload: Checkpoint = Field(default_factory=Checkpoint)
 
 
-class CheckpointLoaded(Envelope):
+class CheckpointLoaded(Event):
     """Training continues from a checkpoint."""
 
     event: Literal["checkpoint_loaded"] = "checkpoint_loaded"
     payload: Checkpoint = Field(default_factory=Checkpoint)
+
+
+class SettingsResolved(Event):
+    """The worker knows every setting it trains with, and where each comes from."""
+
+    event: Literal["settings_resolved"] = "settings_resolved"
+    payload: Settings = Field(default_factory=Settings)

@@ -18,8 +18,9 @@ ZSTD = b"Z"
 #: Packs telemetry smaller than zlib does at any level worth its time, in a quarter of that time.
 _ZSTD_LEVEL = 1
 
-#: A frame that unpacks to more than this is refused: no producer of ours makes one.
-MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+#: A frame that unpacks to more than this is refused. An agent closes one at half a megabyte, and its longest line has
+#: one; a few kilobytes that unpack to gigabytes of short lines would fill the memory of the service.
+MAX_UNPACKED_BYTES = 8 * 1024 * 1024
 
 
 class FrameUnreadable(MosaicError):

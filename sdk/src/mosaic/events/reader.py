@@ -7,18 +7,17 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from mosaic.events.canon import CANON, KIND_ALIASES
 from mosaic.events.decode import decode_object
+from mosaic.events.envelope import Event
+from mosaic.events.kinds import AGENT_KINDS, CANON, EVENT, KIND_KEYS, KINDS, kind_of
 from mosaic.events.text import LogLine, read_object, read_text
 from mosaic.events.tolerant import LABEL_CHARS, Fields, as_text, take_time
-from mosaic.events.union import AGENT_KINDS, EVENT, KINDS, Event
 
 #: How much of a broken line is shown with its violation.
 RAW_CHARS = 2_000
 
-_DISCRIMINATORS = ("event", "type", "event_type")
 _KIND = re.compile(r"[a-z][a-z0-9_.:-]{0,63}\Z")
-_CLAIM = re.compile(rb'\s*\{\s*"(?:event|type|event_type)"\s*:\s*"([A-Za-z_]{1,64})"')
+_CLAIM = re.compile(rf'\s*\{{\s*"(?:{"|".join(KIND_KEYS)})"\s*:\s*"([A-Za-z_]{{1,64}})"'.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +53,14 @@ def read_line(line: bytes, *, run_id: str | None = None) -> Reading:
     return reading if not isinstance(reading, str) else Violation(kind, reading, _beginning(line))
 
 
-def kind_of(name: str) -> str:
-    """Return our word for a kind, given any spelling of it."""
-    word = name.strip().lower()
-    return KIND_ALIASES.get(word, word)
-
-
 def _take_kind(record: Fields) -> str | None:
-    for discriminator in _DISCRIMINATORS:
-        name = record.get(discriminator)
+    for key in KIND_KEYS:
+        name = record.get(key)
         if isinstance(name, str):
             kind = kind_of(name)
             if not _KIND.match(kind):
                 return None
-            del record[discriminator]
+            del record[key]
             return kind
     return None
 

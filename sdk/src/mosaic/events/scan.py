@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from mosaic.events import canon
+from mosaic.events.envelope import Event
 from mosaic.events.lifecycle import Heartbeat
 from mosaic.events.plain import PLAIN, PlainMetric, PlainStep, Point
 from mosaic.events.reader import Reading, Violation, read_line
 from mosaic.events.text import LogLine
 from mosaic.events.tolerant import is_label
 from mosaic.events.training import Episode, Log, Metric, Step
-from mosaic.events.union import Event
 
 #: Under which name `Scan.counts` counts lines that are no event.
 TEXT = "text"
@@ -46,6 +46,7 @@ class EpisodeRow(NamedTuple):
     terminated: bool | None
     truncated: bool | None
     seed: int | None
+    evaluation: bool = False
 
 
 @dataclass(slots=True)
@@ -251,6 +252,7 @@ def _episode_row(number: int, fields: Mapping[str, Any]) -> EpisodeRow:
         terminated=fields.get("terminated"),
         truncated=fields.get("truncated"),
         seed=fields.get("seed"),
+        evaluation=bool(fields.get("evaluation")),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from mosaic.events.envelope import Envelope, Payload
+from mosaic.events.envelope import Event, Payload
 
 
 class MetricPoint(Payload):
@@ -31,7 +31,10 @@ class EpisodeResult(Payload):
     steps: int | None = None
     #: Where in training it ended, counted like the steps of metrics.
     step: float | None = None
+    #: Whose share of a team's episode it is; None for an episode of the run itself.
     agent_id: str | None = None
+    #: It was played to judge what was learned, not to learn; ``is_eval`` and ``is_evaluation`` are read too.
+    evaluation: bool | None = None
     terminated: bool | None = None
     truncated: bool | None = None
     seed: int | None = None
@@ -70,42 +73,42 @@ class ArtifactFile(Payload):
     size_bytes: int | None = None
 
 
-class Metric(Envelope):
+class Metric(Event):
     """A series has a new value."""
 
     event: Literal["metric"] = "metric"
     payload: MetricPoint
 
 
-class Episode(Envelope):
+class Episode(Event):
     """An episode ended."""
 
     event: Literal["episode"] = "episode"
     payload: EpisodeResult
 
 
-class Step(Envelope):
+class Step(Event):
     """An environment made a step; the only kind that may be thinned under pressure."""
 
     event: Literal["step"] = "step"
     payload: StepTaken = Field(default_factory=StepTaken)
 
 
-class Log(Envelope):
+class Log(Event):
     """The worker, or the agent for its stderr, says something to people."""
 
     event: Literal["log"] = "log"
     payload: LogText
 
 
-class Artifact(Envelope):
+class Artifact(Event):
     """A file is ready."""
 
     event: Literal["artifact"] = "artifact"
     payload: ArtifactFile
 
 
-class Custom(Envelope):
+class Custom(Event):
     """A kind this version does not know, kept whole."""
 
     event: Literal["custom"] = "custom"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import grpc
 
-_MESSAGE_BYTES = 64 * 1024 * 1024
+#: An answer may hold a page of runs with all their settings.
+_ANSWER_BYTES = 64 * 1024 * 1024
+#: A request holds one run, or one worker with its schema; whoever sends more would fill the memory of a service.
+_REQUEST_BYTES = 4 * 1024 * 1024
 
 #: Common to servers and clients. Each pings the other, so that a peer which vanished without a word is noticed
 #: within half a minute: a client finds another server, a server frees what it held for the client.
 OPTIONS: tuple[tuple[str, int], ...] = (
-    ("grpc.max_receive_message_length", _MESSAGE_BYTES),
-    ("grpc.max_send_message_length", _MESSAGE_BYTES),
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     # Without this one the answer to a ping is waited for a whole minute.
@@ -21,6 +22,8 @@ OPTIONS: tuple[tuple[str, int], ...] = (
 #: A restarted server is found again within two seconds.
 CLIENT_OPTIONS: tuple[tuple[str, int], ...] = (
     *OPTIONS,
+    ("grpc.max_receive_message_length", _ANSWER_BYTES),
+    ("grpc.max_send_message_length", _ANSWER_BYTES),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2_000),
 )
@@ -28,6 +31,8 @@ CLIENT_OPTIONS: tuple[tuple[str, int], ...] = (
 #: Servers must allow the pings that clients send.
 SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
     *OPTIONS,
+    ("grpc.max_receive_message_length", _REQUEST_BYTES),
+    ("grpc.max_send_message_length", _ANSWER_BYTES),
     ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
     ("grpc.so_reuseport", 0),
 )

@@ -76,6 +76,8 @@ def error_from(rpc_error: grpc.RpcError, *, service: str, address: str) -> Mosai
     kind = _BY_CODE.get(str(code))
     if kind is not None:
         return _revive(kind, details)
+    if call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return BadInput(f"a request to {service}", [f"is too large: {details}"])
     if call.code() in _GONE:
         return ServiceUnavailable(service, address, details.splitlines()[0][:200])
     return MosaicError(f"{service} at {address} failed: {details}")

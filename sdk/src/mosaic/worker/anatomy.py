@@ -18,6 +18,10 @@ OPTIONAL_METHODS = {
 }
 
 
+#: What the runtimes of library workers are made of.
+TEMPLATE = "LibraryRuntime"
+_TEMPLATE_MODULE = "mosaic.worker.library.runtime"
+
 #: Runs packages that have nothing to start them with.
 DRIVER = "mosaic.worker.driver"
 
@@ -58,13 +62,13 @@ def optional_protocols(package: str) -> tuple[str, ...]:
     """Return which optional protocols the runtime of *package* fits, by reading its source.
 
     A runtime module usually imports the whole library, which is why this does not import it; methods
-    that are inherited from elsewhere are not seen.
+    that are inherited are seen only of the template for libraries.
     """
-    methods: set[str] = set()
-    for module in (f"{package}.runtime", package):
-        for node in _classes_in_source(module):
-            if node.name.endswith("Runtime"):
-                methods |= {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+    found = [node for module in (f"{package}.runtime", package) for node in _classes_in_source(module)]
+    runtimes = [node for node in found if node.name.endswith("Runtime")]
+    if any(isinstance(base, ast.Name) and base.id == TEMPLATE for node in runtimes for base in node.bases):
+        runtimes += [node for node in _classes_in_source(_TEMPLATE_MODULE) if node.name == TEMPLATE]
+    methods = {item.name for node in runtimes for item in node.body if isinstance(item, ast.FunctionDef)}
     return tuple(protocol for method, protocol in OPTIONAL_METHODS.items() if method in methods)
 
 

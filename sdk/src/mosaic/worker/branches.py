@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mosaic.worker.extras import extras_of
+from mosaic.worker.library.extras import extras_of
 
 Schema = dict[str, Any]
 
@@ -39,3 +39,42 @@ def branch_of_others(algos: Iterable[str]) -> Schema:
     names = "|".join(re.escape(algo) for algo in algos)
     is_none = {"allOf": [{"pattern": f"^(?!({names})$)"}] * _WEIGHT}
     return {"properties": {"algo": is_none}, "allOf": [{"required": ["algo"]}] * _WEIGHT}
+
+
+def hyper_parameters(schema: Mapping[str, Any], algo: str) -> Schema:
+    """Return the schema of each hyper-parameter that *algo* takes under ``algo_params``, by the branches of *schema*.
+
+    It is empty where the worker publishes no branch for *algo*, as one without ``algo_params`` does. A schema comes
+    from a worker: a part of it that makes no sense says nothing.
+    """
+    branch: Any = next((one for one in _list(schema.get("anyOf")) if _algo_of(one) == algo), {})
+    takes = _followed(_mapping(_below(branch, "properties", "algo_params")), schema)
+    shared = _mapping(_below(schema, "properties", "algo_params", "properties"))
+    own = _mapping(takes.get("properties"))
+    return {name: {**_mapping(shared.get(name)), **_mapping(facts)} for name, facts in own.items()}
+
+
+def _algo_of(branch: Any) -> Any:
+    is_this = _list(_below(branch, "properties", "algo", "allOf"))
+    return _below(is_this[0], "const") if is_this else None
+
+
+def _followed(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = part.get("$ref")
+    if not isinstance(reference, str):
+        return part
+    return _mapping(_below(schema, *reference.removeprefix("#/").split("/")))
+
+
+def _below(value: Any, *names: str) -> Any:
+    for name in names:
+        value = _mapping(value).get(name)
+    return value
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else ()

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mosaic.errors import BadInput
-from mosaic.worker.config import ConfigClassInvalid, ConfigInvalid, load_strictly
+from mosaic.worker.config import ConfigClassInvalid, ConfigInvalid, load_strictly, read_config_data
 from mosaic.worker.emitter import TelemetryEmitter
 from mosaic.worker.plain import plain, to_json
 from mosaic.worker.session import EXIT_BAD_INPUT, EXIT_OK, Session
@@ -104,6 +104,7 @@ def run_worker(
     WorkerCLI.setup_logging(options.verbose)
     try:
         config = _checked(load_strictly(options.config, config_class, _overrides(options, config_class)))
+        asked = read_config_data(options.config)
         heartbeat_s, checkpoint = _heartbeat_s(os.environ), _checkpoint(os.environ, options)
     except BadInput as error:
         sys.stderr.write(f"{parser.prog}: {error}\n")
@@ -112,9 +113,12 @@ def run_worker(
         return _show_plan(config, options)
     with line_aware_stdout():
         run_dir = Path(os.environ.get("MOSAIC_RUN_DIR") or ".")
-        name = worker_type or _package_of(runtime_class)
+        # The fleet knows by which name the worker is registered; the package may be called otherwise.
+        name = os.environ.get("MOSAIC_WORKER") or worker_type or _package_of(runtime_class)
         is_training = not getattr(options, "evaluate", None)
-        session = Session(config, name, run_dir=run_dir, heartbeat_s=heartbeat_s, writes_manifest=is_training)
+        session = Session(
+            config, name, run_dir=run_dir, heartbeat_s=heartbeat_s, writes_manifest=is_training, asked=asked
+        )
         code = session.execute(lambda: _build(runtime_class, config, session.emitter, options), checkpoint)
         session.emitter.flush()
     if options.emit_summary:
@@ -209,7 +213,8 @@ def _build(
 def _show_plan(config: Any, options: argparse.Namespace) -> int:
     """Answer a dry run for a runtime that knows none: the configuration is good, and this is it."""
     if options.emit_summary:
-        _print_json({"summary": {"status": "dry-run", "config": plain(config.to_dict())}})
+        plan = {"config": plain(config.to_dict())}
+        _print_json({"summary": {"status": "completed", "dry_run": True, "plan": plan}})
     else:
         sys.stderr.write(f"{options.config}: the configuration can be used\n")
     return EXIT_OK

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mosaic.errors import BadInput
-from mosaic.worker.extras import own_names
+from mosaic.worker.library.extras import own_names
 from mosaic.worker.schema import config_schema
 from mosaic.worker.validation import validate_config
 

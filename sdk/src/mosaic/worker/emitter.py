@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from time import time
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from mosaic.worker.lines import LineWriter, writer_for
 from mosaic.worker.plain import plain, to_json
@@ -26,12 +26,17 @@ from mosaic.worker.plain import plain, to_json
 if TYPE_CHECKING:
     import logging
 
-    from mosaic.worker.logcode import LogConstant
-
 #: The unit in which a metric's step is counted when nothing else is said.
 ENV_STEPS = "env_steps"
 #: Metric lines this close together carry one timestamp: printing a float anew costs as much as the rest.
 METRIC_CLOCK_S = 0.001
+
+
+class LogConstant(Protocol):
+    """A message with a stable code, as workers of the desktop log beside what they emit."""
+
+    def log(self, logger: logging.Logger, *, extra: Mapping[str, Any], exc_info: Any) -> None:
+        """Log it, with *extra* as fields."""
 
 
 class LifecycleEventType(str, Enum):
@@ -116,6 +121,14 @@ class TelemetryEmitter:
         """Say what the run went on from; usual keys are checkpoint_path, episode and step."""
         self._lifecycle(LifecycleEventType.CHECKPOINT_LOADED, payload, constant)
 
+    def settings_resolved(self, settings: Mapping[str, Mapping[str, Any]], **facts: Any) -> None:
+        """Say with which settings the run really works: for each its ``value`` and its ``origin``.
+
+        The origin is ``asked``, ``preset`` or ``default``; usual *facts* are seed, env_id and algo. Told again, the
+        newest counts. See `mosaic.worker.library.settings`.
+        """
+        self._writer.write(self._line("settings_resolved", {"settings": settings, **facts}))
+
     def metric(self, name: str, value: float, step: int, *, unit: str = ENV_STEPS, agent: str | None = None) -> None:
         """Give one point of the series *name* at *step*; the cheapest line there is.
 
@@ -166,11 +179,13 @@ class TelemetryEmitter:
         terminated: bool | None = None,
         truncated: bool | None = None,
         seed: int | None = None,
+        evaluation: bool = False,
         **extra: Any,
     ) -> None:
         """Report a finished episode: its number, its return and how many steps it took.
 
-        *step* is where the whole run stands; *extra* keys are kept as they are.
+        *step* is where the whole run stands. Without *agent* it is the episode of the run: of its only agent, or
+        the sum over a team. *evaluation* keeps it apart from training. *extra* keys are kept as they are.
         """
         known = {
             "step": step,
@@ -178,6 +193,7 @@ class TelemetryEmitter:
             "terminated": terminated,
             "truncated": truncated,
             "seed": seed,
+            "evaluation": evaluation or None,
         }
         payload = {**extra, "episode_index": index, "total_reward": episode_return, "steps": length}
         self._writer.put(self._line("episode", payload | _given(known)))
@@ -220,6 +236,10 @@ class TelemetryEmitter:
         known = {"sha256": sha256, "size_bytes": _size_of(path)}
         self._writer.write(self._line("artifact", _given(known) | payload))
 
+    def event(self, kind: str, payload: Mapping[str, Any]) -> None:
+        """Say something that has no method here: a kind of `docs/reference/events.md`, or a word of your own."""
+        self._writer.write(self._line(to_json(str(kind))[1:-1], payload))
+
     def flush(self) -> None:
         """Write what still waits. Normal exit does so by itself; who leaves by ``os._exit`` or a signal must."""
         self._writer.flush()
@@ -245,12 +265,10 @@ class TelemetryEmitter:
             self._log_constant(constant, payload, exc_info)
 
     def _log_constant(self, constant: LogConstant, payload: Any, exc_info: Any) -> None:
-        from mosaic.worker.logcode import log_constant
-
         assert self._logger is not None
         told = plain(payload)
         extra = {"run_id": self._run_id, **(told if isinstance(told, dict) else {"payload": told})}
-        log_constant(self._logger, constant, extra=extra, exc_info=exc_info)
+        constant.log(self._logger, extra=extra, exc_info=exc_info)
 
     def _line(self, event: str, payload: Any) -> str:
         return f'{{"event":"{event}","payload":{to_json(payload)}{self._tail[1:]}{time()!r}}}\n'

@@ -182,11 +182,16 @@ def _artifacts_to_dict(artifacts: ArtifactsMetadata) -> dict[str, Any]:
     for part in ("tensorboard", "wandb", "checkpoints"):
         member = getattr(artifacts, part)
         if member:
-            document[part] = asdict(member) | _kept(member)
+            document[part] = part_to_dict(member)
     for directory in ("logs_dir", "videos_dir"):
         if getattr(artifacts, directory):
             document[directory] = getattr(artifacts, directory)
     return document | _kept(artifacts)
+
+
+def part_to_dict(part: TensorBoardMetadata | WandBMetadata | CheckpointMetadata) -> dict[str, Any]:
+    """Return the JSON form of one member; keys once read are kept."""
+    return asdict(part) | _kept(part)
 
 
 def _read_artifacts(data: Any) -> ArtifactsMetadata:
@@ -194,7 +199,7 @@ def _read_artifacts(data: Any) -> ArtifactsMetadata:
         return ArtifactsMetadata()
     artifacts = ArtifactsMetadata(
         tensorboard=_read_tensorboard(data.get("tensorboard")),
-        wandb=_read_wandb(data.get("wandb")),
+        wandb=read_wandb(data.get("wandb")),
         checkpoints=_read_checkpoints(data.get("checkpoints")),
         logs_dir=data.get("logs_dir"),
         videos_dir=data.get("videos_dir"),
@@ -213,7 +218,8 @@ def _read_tensorboard(data: Any) -> TensorBoardMetadata | None:
     return _keep_unknown(entry, data)
 
 
-def _read_wandb(data: Any) -> WandBMetadata | None:
+def read_wandb(data: Any) -> WandBMetadata | None:
+    """Return the W&B run that *data* tells of, as a manifest or a run's summary tells it; None if it tells of none."""
     if not isinstance(data, Mapping) or not data:
         return None
     entry = WandBMetadata(
@@ -221,14 +227,19 @@ def _read_wandb(data: Any) -> WandBMetadata | None:
         entity=data.get("entity"),
         run_id=data.get("run_id") or "",
         run_name=data.get("run_name") or "",
-        url=data.get("url") or _wandb_url(data.get("run_path")),
+        url=_wandb_url(data),
         enabled=data.get("enabled", True),
     )
     return _keep_unknown(entry, data)
 
 
-def _wandb_url(run_path: Any) -> str:
-    return f"https://wandb.ai/{run_path}" if isinstance(run_path, str) and run_path else ""
+def _wandb_url(data: Mapping[str, Any]) -> str:
+    """Return where the run can be seen; a path that stands for the address becomes one, unless nothing was sent."""
+    url, run_path = data.get("url"), data.get("run_path")
+    if isinstance(url, str) and url.startswith(("https://", "http://")):
+        return url
+    path = run_path or url
+    return f"https://wandb.ai/{path}" if isinstance(path, str) and path and data.get("mode") != "offline" else ""
 
 
 def _read_checkpoints(data: Any) -> CheckpointMetadata | None:

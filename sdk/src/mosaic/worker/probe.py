@@ -23,6 +23,7 @@ from mosaic.errors import WorkerBroken
 from mosaic.worker.anatomy import find_config_class, launch_arguments, optional_protocols
 from mosaic.worker.asking import ask
 from mosaic.worker.discovery import installed_entry_points, load_worker
+from mosaic.worker.installed import installed_packages, origin_of
 from mosaic.worker.plain import plain, to_json
 from mosaic.worker.schema import config_schema
 
@@ -45,6 +46,8 @@ class ProbedWorker:
     versions: Mapping[str, str] = field(default_factory=dict)
     optional_protocols: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    source: str = ""  #: the directory whose files are imported, of an editable installation
+    commit: str = ""  #: of the repository that pip fetched it from, if it did
 
     @property
     def is_usable(self) -> bool:
@@ -60,6 +63,8 @@ class ProbeReport:
     workers: tuple[ProbedWorker, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    #: Everything that is installed there.
+    packages: Mapping[str, str] = field(default_factory=dict)
 
 
 def probe(python: str | Path, timeout_s: float = 60.0) -> ProbeReport:
@@ -91,6 +96,7 @@ def describe_environment() -> dict[str, Any]:
         "mosaic_probe": PROBE_VERSION,
         "python": sys.executable,
         "versions": _platform_versions() | _installed(("mosaic-sdk", *NOTABLE_LIBRARIES)),
+        "packages": installed_packages(),
         "workers": workers,
     }
 
@@ -106,6 +112,7 @@ def _describe(entry_point: EntryPoint) -> ProbedWorker:
     launch = launch_arguments(package)
     launch_faults = () if launch else (f"cannot be launched: {package} has no __main__.py, cli.py or *Runtime class",)
     schema, schema_faults = _schema(package)
+    origin = origin_of(entry_point.dist.name if entry_point.dist is not None else package)
     return ProbedWorker(
         worker_id=worker.worker_id,
         package=package,
@@ -116,6 +123,8 @@ def _describe(entry_point: EntryPoint) -> ProbedWorker:
         versions=_versions(entry_point, worker.metadata.upstream_library),
         optional_protocols=optional_protocols(package),
         faults=(*launch_faults, *schema_faults),
+        source=origin.directory if origin.is_editable else "",
+        commit=origin.commit,
     )
 
 
@@ -184,7 +193,9 @@ def _report_from(document: Mapping[str, Any], python: str) -> ProbeReport:
         return ProbeReport(python, faults=(fault,))
     try:
         workers = tuple(_worker_from(entry) for entry in document["workers"])
-        return ProbeReport(python, workers, _mapping(document["versions"]))
+        # An SDK from before it told these answers without them.
+        packages = _mapping(document.get("packages", {}))
+        return ProbeReport(python, workers, _mapping(document["versions"]), packages=packages)
     except (KeyError, TypeError) as error:
         return ProbeReport(
             python, faults=(f"its answer cannot be read ({_words(error)}); a worker may have printed it",)
@@ -202,6 +213,8 @@ def _worker_from(entry: Mapping[str, Any]) -> ProbedWorker:
         versions=_mapping(entry["versions"]),
         optional_protocols=_texts(entry["optional_protocols"]),
         faults=_texts(entry["faults"]),
+        source=str(entry.get("source", "")),
+        commit=str(entry.get("commit", "")),
     )
 
 

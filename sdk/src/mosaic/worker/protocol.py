@@ -50,7 +50,7 @@ class Stoppable(Protocol):
     """For workers that can end early and keep what they learned."""
 
     def request_stop(self) -> None:
-        """Called from a signal handler: note the wish and return at once.
+        """Called from a signal handler: note it and return at once.
 
         ``run`` should then write a checkpoint, if it has any, and return soon.
         """

@@ -13,15 +13,17 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
 from mosaic.errors import BadInput
 from mosaic.worker.emitter import TelemetryEmitter
+from mosaic.worker.library.config import AskedSettings
+from mosaic.worker.library.settings import resolve_config
 from mosaic.worker.lines import LineWriter, writer_for
-from mosaic.worker.manifest import ArtifactsMetadata, CheckpointMetadata, WorkerAnalyticsManifest
+from mosaic.worker.manifest import ArtifactsMetadata, CheckpointMetadata, WorkerAnalyticsManifest, read_wandb
 from mosaic.worker.plain import plain
 from mosaic.worker.protocol import Pausable, Resumable, Stoppable, WorkerConfig, WorkerRuntime
 
@@ -55,19 +57,25 @@ class Session:
         run_dir: Path,
         heartbeat_s: float,
         writes_manifest: bool = True,
+        asked: Collection[str] = (),
     ) -> None:
-        """Prepare a run in *run_dir* with a sign of life every *heartbeat_s* seconds, or none for 0."""
+        """Prepare a run in *run_dir* with a sign of life every *heartbeat_s* seconds, or none for 0.
+
+        *asked* names the settings that whoever launched it has set.
+        """
         self.config = config
         self.worker_type = worker_type
         self.run_dir = run_dir
         self.heartbeat_s = heartbeat_s
         self.writes_manifest = writes_manifest
+        self.asked = asked
         self.emitter = TelemetryEmitter(config.run_id)
         self.summary: dict[str, Any] = {}
         self._writer: LineWriter = writer_for(sys.stdout)
         self._resumed_from: Path | None = None
         self._resume_facts: dict[str, Any] = {}
         self._signal: int | None = None
+        self._runtime: WorkerRuntime | None = None
 
     def execute(self, make_runtime: Callable[[], WorkerRuntime], checkpoint: Path | None) -> int:
         """Build the runtime, resume it from *checkpoint* if it can, run it, and return the exit code."""
@@ -76,6 +84,7 @@ class Session:
                 manifest_before = _fingerprint(self._manifest_path)
                 runtime = make_runtime()
                 self._resume(runtime, checkpoint)
+                self._runtime = runtime
                 self._writer.prologue = self
                 signals.attend(runtime)
                 with _Heartbeat(self):
@@ -90,7 +99,12 @@ class Session:
 
     def announce(self) -> None:
         """Say that the run has started, on behalf of a runtime that has not."""
-        self.emitter.run_started({"worker_type": self.worker_type, "seed": self.config.seed, "config": self._told()})
+        told, config = plain(self._told()), self._effective
+        start = {"worker_type": self.worker_type, "seed": config.seed, "config": told}
+        if isinstance(told, dict):
+            # A runtime that knows what its library makes of them tells of all settings later.
+            start["settings"] = resolve_config(told, config.asked if isinstance(config, AskedSettings) else self.asked)
+        self.emitter.run_started(start)
         self.follow()
 
     def follow(self) -> None:
@@ -98,10 +112,16 @@ class Session:
         if self._resumed_from is not None and not self._has_said("checkpoint_loaded"):
             self.emitter.checkpoint_loaded({"checkpoint_path": str(self._resumed_from), **self._resume_facts})
 
+    @property
+    def _effective(self) -> WorkerConfig:
+        """The config as the runtime has it, which may know more than was asked for: a drawn seed, a resolved null."""
+        found = getattr(self._runtime, "config", None)
+        return found if isinstance(found, type(self.config)) else self.config
+
     def _told(self) -> Any:
         """Return the config as it tells itself; one that fails to must not end the training."""
         try:
-            return self.config.to_dict()
+            return self._effective.to_dict()
         except Exception as error:
             _log.warning("to_dict() of the config failed, its fields are told as they are: %s", error)
             return self.config
@@ -186,21 +206,26 @@ class Session:
         if not self._has_said("run_started"):
             self.announce()
 
+    def _wandb_told(self) -> dict[str, Any] | None:
+        told = self.summary.get("wandb")
+        name = getattr(self.config, "wandb_run_name", None) or self.config.run_id
+        return {"run_name": name, **told} if isinstance(told, dict) and told else None
+
     def _write_manifest(self) -> None:
         """Write what the run left behind; the training is done, so a failure here is only logged."""
         try:
             WorkerAnalyticsManifest(
                 run_id=self.config.run_id,
                 worker_type=self.worker_type,
-                artifacts=_artifacts_in(self.run_dir),
-                metadata={"seed": self.config.seed, "summary": self.summary},
+                artifacts=_artifacts_in(self.run_dir, wandb=self._wandb_told()),
+                metadata={"seed": self._effective.seed, "summary": self.summary},
             ).save(self._manifest_path)
         except Exception as error:
             _log.warning("the manifest cannot be written to %s: %s", self._manifest_path, error)
 
 
 class _Signals:
-    """Turns SIGTERM and SIGINT into a wish to stop, and SIGTSTP and SIGCONT into one to pause.
+    """Turns SIGTERM and SIGINT into a request to stop, and SIGTSTP and SIGCONT into one to pause.
 
     Before there is a runtime, for one that cannot be asked, and when asked twice, they end the run by
     `Stopped`. Once the run is over they change nothing any more.
@@ -312,16 +337,22 @@ def _fingerprint(path: Path) -> tuple[int, int] | None:
     return (status.st_ino, status.st_mtime_ns)
 
 
-def _artifacts_in(run_dir: Path) -> ArtifactsMetadata:
-    """Name the usual directories of a run that exist."""
+def _artifacts_in(run_dir: Path, *, wandb: dict[str, Any] | None) -> ArtifactsMetadata:
+    """Name the usual directories of a run that hold files."""
     checkpoints = run_dir / "checkpoints"
     files = sorted(path.name for path in checkpoints.iterdir()) if checkpoints.is_dir() else []
     return ArtifactsMetadata(
-        tensorboard="tensorboard" if (run_dir / "tensorboard").is_dir() else None,  # type: ignore[arg-type]
+        tensorboard=_holding(run_dir, "tensorboard", "events.out.tfevents*"),  # type: ignore[arg-type]
+        wandb=read_wandb(wandb),
         checkpoints=CheckpointMetadata("checkpoints", "unknown", files) if files else None,
-        logs_dir="logs" if (run_dir / "logs").is_dir() else None,
-        videos_dir="videos" if (run_dir / "videos").is_dir() else None,
+        logs_dir=_holding(run_dir, "logs"),
+        videos_dir=_holding(run_dir, "videos"),
     )
+
+
+def _holding(run_dir: Path, folder: str, pattern: str = "*") -> str | None:
+    """Return *folder* if there is a file of that *pattern* somewhere in it: the agent makes all folders beforehand."""
+    return folder if any(path.is_file() for path in (run_dir / folder).rglob(pattern)) else None
 
 
 def _memory() -> dict[str, float]:

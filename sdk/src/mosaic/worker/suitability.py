@@ -5,7 +5,7 @@ The schema of a worker may carry ``x-algorithms``: for each algorithm the ``acti
 it trains together. ``environments`` names those it can train on although their catalog entry says otherwise,
 such as a game whose actions the library makes discrete. What an entry leaves out forbids nothing.
 ``x-missing-environments`` names the environments that the worker cannot make: a list, or an object that holds
-the reason of each.
+the reason of each. ``x-environments`` lists all that it can make; who publishes it has a misspelt one refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mosaic.errors import did_you_mean
-from mosaic.worker.environments import Environment, can_be_read, catalog, covers, find, plain_id
+from mosaic.worker.environments import Environment, can_be_read, catalog, covers, find, plain_id, why_not
 
 #: More names than this help nobody to choose.
 _MOST_NAMES = 8
@@ -40,6 +40,16 @@ def pair_fault(schema: Mapping[str, Any], config: Mapping[str, Any]) -> str | No
     return faults[0] + _advice(sorted(able))
 
 
+def why_unsuited(capabilities: Mapping[str, Any], schema: Mapping[str, Any], environment: Environment) -> str | None:
+    """Return why a worker that publishes these cannot train on *environment*, or None when it can."""
+    return (
+        why_not(environment, capabilities)
+        or why_absent(schema, environment.env_id)
+        or _unlisted(schema, environment.env_id)
+        or why_nobody(schema, environment)
+    )
+
+
 def why_nobody(schema: Mapping[str, Any], environment: Environment) -> str | None:
     """Return why no algorithm of the worker can train on *environment*, or None when one can or none is known."""
     known = _mapping(schema.get("x-algorithms"))
@@ -52,12 +62,24 @@ def why_absent(schema: Mapping[str, Any], env_id: str) -> str | None:
     """Return why the worker cannot make *env_id*, with what it can where that helps; None if it can."""
     missing, name = schema.get("x-missing-environments") or (), plain_id(env_id)
     if name not in missing:
-        return None
+        return _unknown(schema.get("x-environments"), env_id)
     if isinstance(missing, Mapping):
         return str(missing[name])
     known = find(name)
     there = [one.env_id for one in catalog() if known and one.family == known.family and one.env_id not in missing]
     return f"this worker's libraries do not have {name}{did_you_mean(name, there)}"
+
+
+def _unlisted(schema: Mapping[str, Any], env_id: str) -> str | None:
+    listed = _mapping(_mapping(schema.get("properties")).get("env_id")).get("enum")
+    return None if listed is None or env_id in listed else "it is not among the environments of this worker"
+
+
+def _unknown(there: Any, env_id: str) -> str | None:
+    # ``module:Name-v0`` is registered by the import of a module, which only the worker can do.
+    if not isinstance(there, list) or ":" in env_id or {env_id, plain_id(env_id)} & {str(one) for one in there}:
+        return None
+    return f"this worker's libraries do not have {env_id}{did_you_mean(env_id, map(str, there))}"
 
 
 def _faults(algo: str, facts: Mapping[str, Any], environment: Environment) -> list[str]:

@@ -4,7 +4,8 @@ The client runs in a process of its own, fed by a pipe: whatever it does (hang, 
 handlers behind) cannot stop, slow or change the training. It is in a session of its own too, so that a signal
 to the worker's group leaves it alive to send the rest; it ends soon after the worker, however that ended.
 Points that it does not take in time are dropped and counted. The key is read by the client from
-``WANDB_API_KEY`` in its environment; it is on no command line and in no file of ours.
+``WANDB_API_KEY`` in its environment; it is on no command line and in no file of ours. A run that is to send its
+curves and has no key is refused before it begins.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
+from netrc import NetrcParseError, netrc
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from mosaic.errors import BadInput
 from mosaic.worker.emitter import TelemetryEmitter
@@ -40,6 +43,11 @@ _LOOK_S = 0.1
 _ORPHAN_LOOK_S = 1.0
 
 MODES = ("online", "offline")
+
+_NO_KEY = (
+    "the curves are to be sent to W&B, but the run has no key; hand one over with `--secret WANDB_API_KEY=NAME`, "
+    "or set wandb_mode=offline to keep them for `wandb sync`"
+)
 
 
 @dataclass(frozen=True)
@@ -98,8 +106,9 @@ class WandbGuard:
         self._warn = warn
         self._rows: queue.Queue[str | None] = queue.Queue(queue_rows)
         self._threads: list[threading.Thread] = []
-        #: ``entity/project/id`` of the run once the client knows it.
-        self.run_path: str | None = None
+        self._mode = settings.mode if settings else None
+        #: What the client says of the run once it knows it.
+        self._run: dict[str, Any] = {}
         self.dropped = 0
         self._client = self._start(command, directory) if settings else None
         if settings:
@@ -107,14 +116,33 @@ class WandbGuard:
 
     @classmethod
     def of_run(cls, config: Any, emitter: TelemetryEmitter, run_dir: Path) -> WandbGuard:
-        """Start what *config* asks for, its files beside the others in *run_dir*; its troubles go to the run's log."""
+        """Start what *config* asks for, its files beside the others in *run_dir*; its troubles go to the run's log.
+
+        Raises:
+            BadInput: the curves are to be sent, and there is no key to send them with. What goes wrong later, also
+                a key that is refused, is only a warning.
+        """
         settings = WandbSettings.of_config(config)
+        if settings is not None and settings.mode == "online" and not has_key(os.environ):
+            raise BadInput("track_wandb", [_NO_KEY])
         return cls(settings, run_dir / "wandb", warn=lambda sentence: emitter.log(sentence, "warning"))
 
     @property
     def is_alive(self) -> bool:
         """Tell whether there still is a client that could take rows."""
         return self._client is not None and self._client.poll() is None
+
+    @property
+    def run_path(self) -> str | None:
+        """``entity/project/id`` of the run once the client knows it."""
+        return self._run.get("run_path")
+
+    def told(self) -> dict[str, Any] | None:
+        """Return where the curves are, for the run's summary; None when no client has begun a run.
+
+        ``project``, ``entity``, ``run_id``, ``run_path``, ``url`` and ``mode``; a run that is offline has no ``url``.
+        """
+        return {**self._run, "mode": self._mode} if self._run else None
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Hand over one row of values at *step*; dropped when the client is gone or too slow."""
@@ -199,9 +227,21 @@ class WandbGuard:
         with pipe:
             for line in pipe:
                 said = _answer_in(line)
-                self.run_path = said.get("run_path", self.run_path)
+                self._run = said.get("run", self._run)
                 if "error" in said:
                     self._warn(f"W&B is left out: {said['error']}")
+
+
+def has_key(environment: Mapping[str, str]) -> bool:
+    """Tell whether the client would find a key where it looks for one: the environment, then ``.netrc``."""
+    if environment.get("WANDB_API_KEY"):
+        return True
+    host = urlsplit(environment.get("WANDB_BASE_URL") or "https://api.wandb.ai").hostname or ""
+    path = Path(environment.get("NETRC") or Path(environment.get("HOME") or "/", ".netrc"))
+    try:
+        return netrc(path).authenticators(host) is not None
+    except (OSError, NetrcParseError, UnicodeDecodeError):
+        return False
 
 
 def run_client(lines: Iterable[str], wandb: Any, say: Callable[[Mapping[str, Any]], None]) -> None:
@@ -210,7 +250,7 @@ def run_client(lines: Iterable[str], wandb: Any, say: Callable[[Mapping[str, Any
     first = json.loads(next(rows))
     try:
         run = wandb.init(**_init_arguments(first, wandb))
-        say({"run_path": _path_of(run)})
+        say({"run": _facts_of(run)})
         newest = 0
         for line in rows:
             row = json.loads(line)
@@ -229,8 +269,10 @@ def _init_arguments(first: Mapping[str, Any], wandb: Any) -> dict[str, Any]:
     return {**told, "tags": list(told["tags"]) or None, "dir": first["directory"], "settings": settings}
 
 
-def _path_of(run: Any) -> str:
-    return "/".join(part for part in (run.entity, run.project, run.id) if part)
+def _facts_of(run: Any) -> dict[str, Any]:
+    path = "/".join(part for part in (run.entity, run.project, run.id) if part)
+    facts = {"project": run.project, "entity": run.entity or None, "run_id": run.id, "run_path": path}
+    return {**facts, "url": None if run.offline else run.url or None}
 
 
 def _without_secrets(text: str, environment: Mapping[str, str]) -> str:

@@ -1,74 +1,45 @@
-"""Between the domain's values and rows of the registry's tables."""
+"""Between the fleet's values and rows of the registry's tables."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from datetime import datetime, timezone
 from typing import Any
 
-from mosaic.ids import AgentId, GpuId, NodeId, WorkerName
-from mosaic_registry.domain.catalog import Worker
-from mosaic_registry.domain.fleet import Agent, Gpu, Node
+from mosaic.model.fleet import Node, Worker
+from mosaic.wire.codec import from_json, to_json
+from mosaic_registry.domain.fleet import RegisteredAgent
 
-#: Fields of a worker that have a column of their own.
+#: Fields of a worker that have a column of their own; the others stand in ``description``.
 _WORKER_COLUMNS = ("name", "version", "resume_grade", "updated_at")
-
-
-def seconds(moment: datetime) -> float:
-    """Return *moment* as it is stored."""
-    return moment.timestamp()
-
-
-def moment(stored: float) -> datetime:
-    """Return the aware time that was stored."""
-    return datetime.fromtimestamp(stored, timezone.utc)
 
 
 def worker_row(worker: Worker) -> dict[str, Any]:
     """Return the row of *worker*."""
-    values = asdict(worker)
-    row = {name: values.pop(name) for name in _WORKER_COLUMNS}
-    return row | {"updated_at": seconds(row["updated_at"]), "description": values}
+    values = to_json(worker)
+    return {name: values.pop(name) for name in _WORKER_COLUMNS} | {"description": values}
 
 
 def worker_from(row: Any) -> Worker:
     """Return the worker of *row*."""
-    rest = dict(row.description)
-    return Worker(
-        name=WorkerName(row.name),
-        version=row.version,
-        resume_grade=row.resume_grade,
-        updated_at=moment(row.updated_at),
-        launch=tuple(rest.pop("launch")),
-        **rest,
-    )
+    return from_json(Worker, {**row.description, **{name: getattr(row, name) for name in _WORKER_COLUMNS}})
 
 
 def node_row(node: Node) -> dict[str, Any]:
-    """Return the row of *node*."""
-    return asdict(node)
+    """Return the row of *node*; whether it is alive follows from its agents."""
+    values = to_json(node)
+    del values["alive"]
+    return values
 
 
 def node_from(row: Any) -> Node:
     """Return the node of *row*."""
-    gpus = tuple(Gpu(**{**gpu, "gpu_id": GpuId(gpu["gpu_id"])}) for gpu in row.gpus)
-    return Node(NodeId(row.node_id), row.hostname, row.cpus, row.memory_mb, gpus, row.draining)
+    return from_json(Node, row._mapping)
 
 
-def agent_row(agent: Agent) -> dict[str, Any]:
+def agent_row(agent: RegisteredAgent) -> dict[str, Any]:
     """Return the row of *agent*."""
-    return asdict(agent) | {"last_heartbeat": seconds(agent.last_heartbeat)}
+    return to_json(agent)
 
 
-def agent_from(row: Any) -> Agent:
+def agent_from(row: Any) -> RegisteredAgent:
     """Return the agent of *row*."""
-    values = row._asdict()
-    return Agent(
-        **values
-        | {
-            "agent_id": AgentId(row.agent_id),
-            "node_id": NodeId(row.node_id),
-            "worker": WorkerName(row.worker),
-            "last_heartbeat": moment(row.last_heartbeat),
-        }
-    )
+    return from_json(RegisteredAgent, row._mapping)

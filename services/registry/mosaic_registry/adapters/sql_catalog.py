@@ -12,19 +12,11 @@ from sqlalchemy import Connection, Engine
 
 from mosaic.hosting.database import transaction
 from mosaic.ids import AgentId, NodeId, WorkerName
-from mosaic_registry.adapters.rows import (
-    agent_from,
-    agent_row,
-    node_from,
-    node_row,
-    seconds,
-    worker_from,
-    worker_row,
-)
+from mosaic.model.fleet import Fleet, Node, Worker
+from mosaic_registry.adapters.rows import agent_from, agent_row, node_from, node_row, worker_from, worker_row
 from mosaic_registry.adapters.tables import agents, fleet_revision, nodes, workers
-from mosaic_registry.domain.catalog import Worker
-from mosaic_registry.domain.fleet import Agent, Node
-from mosaic_registry.ports import Draft, Fleet
+from mosaic_registry.domain.fleet import RegisteredAgent
+from mosaic_registry.ports import Draft
 
 #: The channel on which PostgreSQL tells other replicas that the fleet changed.
 CHANNEL = "mosaic_fleet"
@@ -46,7 +38,7 @@ class SqlDraft:
         row = self._one(sa.select(nodes).where(nodes.c.node_id == node_id))
         return node_from(row) if row else None
 
-    def agent(self, agent_id: AgentId) -> Agent | None:
+    def agent(self, agent_id: AgentId) -> RegisteredAgent | None:
         """Return that agent."""
         row = self._one(sa.select(agents).where(agents.c.agent_id == agent_id))
         return agent_from(row) if row else None
@@ -59,7 +51,7 @@ class SqlDraft:
         """Return every node, by id."""
         return [node_from(row) for row in self._connection.execute(sa.select(nodes).order_by("node_id"))]
 
-    def agents(self) -> Sequence[Agent]:
+    def agents(self) -> Sequence[RegisteredAgent]:
         """Return every agent, by id."""
         return [agent_from(row) for row in self._connection.execute(sa.select(agents).order_by("agent_id"))]
 
@@ -71,7 +63,7 @@ class SqlDraft:
         """Add or replace."""
         self._put(nodes, node_row(node))
 
-    def put_agent(self, agent: Agent) -> None:
+    def put_agent(self, agent: RegisteredAgent) -> None:
         """Add or replace."""
         self._put(agents, agent_row(agent))
 
@@ -124,7 +116,7 @@ class SqlCatalog:
         with transaction(self._reading) as connection:
             return int(connection.execute(sa.select(fleet_revision.c.number)).scalar_one())
 
-    def agent(self, agent_id: AgentId) -> Agent | None:
+    def agent(self, agent_id: AgentId) -> RegisteredAgent | None:
         """Return that agent."""
         with transaction(self._reading) as connection:
             return SqlDraft(connection).agent(agent_id)
@@ -149,13 +141,13 @@ class SqlCatalog:
         same_session = (agents.c.agent_id == agent_id) & (agents.c.session_digest == session_digest)
         with transaction(self._engine) as connection:
             touched = connection.execute(
-                sa.update(agents).where(same_session & agents.c.alive).values(last_heartbeat=seconds(at))
+                sa.update(agents).where(same_session & agents.c.alive).values(last_heartbeat=at.timestamp())
             )
         return touched.rowcount == 1
 
     def overdue(self, heard_before: datetime) -> Sequence[AgentId]:
         """Return living agents last heard before that time."""
-        late = agents.c.alive & (agents.c.last_heartbeat < seconds(heard_before))
+        late = agents.c.alive & (agents.c.last_heartbeat < heard_before.timestamp())
         with transaction(self._reading) as connection:
             return [AgentId(agent_id) for agent_id in connection.scalars(sa.select(agents.c.agent_id).where(late))]
 

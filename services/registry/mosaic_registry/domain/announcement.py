@@ -1,31 +1,23 @@
-"""What an agent says when it presents itself, and everything that can be wrong with it."""
+"""Everything that can be wrong with what an agent says when it presents itself."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from mosaic.errors import BadInput
-from mosaic.ids import AgentId, is_id
-from mosaic_registry.domain.catalog import RESUME_GRADES, Worker
-from mosaic_registry.domain.fleet import Node
+from mosaic.ids import is_id
+from mosaic.model.fleet import Announcement, Node, Worker
+from mosaic_registry.domain.catalog import RESUME_GRADES
 
 _ID_RULE = "letters, digits and . _ @ -, at most 128"
-
-
-@dataclass(frozen=True, slots=True)
-class Announcement:
-    """An agent, its node and its worker."""
-
-    agent_id: AgentId
-    node: Node
-    worker: Worker
-    slots: int
-    queue: str
-    #: Newest first.
-    protocol_versions: tuple[str, ...]
+#: As many bytes as AMQP has for the name of a queue.
+_QUEUE_BYTES = 255
+#: Capabilities that others calculate with, and those they look into.
+_NUMBERS = ("max_agents", "gpu_memory_mb", "cpu_cores", "estimated_memory_mb")
+_LISTS = ("supported_paradigms", "env_families", "action_spaces", "observation_spaces")
+_MOST = 10**9
 
 
 def check(announcement: Announcement) -> None:
@@ -53,6 +45,8 @@ def _faults(announcement: Announcement) -> Iterator[str]:
         yield f"slots is {announcement.slots}; an agent has at least one"
     if not announcement.queue:
         yield "queue is empty; name the queue on which the agent listens"
+    elif len(announcement.queue.encode()) > _QUEUE_BYTES:
+        yield f"queue has {len(announcement.queue.encode())} bytes; a broker takes at most {_QUEUE_BYTES}"
     yield from _node_faults(announcement.node)
     yield from _worker_faults(announcement.worker)
 
@@ -76,13 +70,15 @@ def _worker_faults(worker: Worker) -> Iterator[str]:
         yield "worker.launch is empty; say what follows the interpreter, for example -m mosaic_reference"
     if worker.resume_grade not in RESUME_GRADES:
         yield f"worker.resume_grade is {worker.resume_grade!r}; it is A, B, C or empty"
-    for field in ("metadata_json", "capabilities_json", "config_schema_json"):
-        if not _is_json_object(getattr(worker, field)):
-            yield f"worker.{field} is not a JSON object"
+    yield from _capability_faults(worker.capabilities)
 
 
-def _is_json_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
+def _capability_faults(capabilities: Mapping[str, Any]) -> Iterator[str]:
+    for name in _NUMBERS:
+        value = capabilities.get(name)
+        if value is not None and not (type(value) in (int, float) and 0 <= value <= _MOST):
+            yield f"worker.capabilities.{name} is {str(value)[:100]!r}; it is a number from 0 to {_MOST}"
+    for name in _LISTS:
+        value = capabilities.get(name, [])
+        if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+            yield f"worker.capabilities.{name} is {str(value)[:100]!r}; it is a list of words"

@@ -1,37 +1,14 @@
-"""Workers as the fleet knows them, and which announcement of one counts."""
+"""Which announcement of a worker counts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Collection
 
-from mosaic.ids import WorkerName
+from mosaic.model.fleet import Worker
 
 #: How faithfully a worker continues from its checkpoints, as it declares; empty = nobody has measured it.
 RESUME_GRADES = ("", "A", "B", "C")
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """A plug-in as an agent presents it."""
-
-    name: WorkerName
-    version: str
-    description: str = ""
-    upstream_library: str = ""
-    upstream_version: str = ""
-    #: What the worker's probe printed, kept as it came.
-    metadata_json: str = "{}"
-    capabilities_json: str = "{}"
-    config_schema_json: str = "{}"
-    image: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    resume_grade: str = ""
-    updated_at: datetime | None = None
-    #: Arguments after the interpreter.
-    launch: tuple[str, ...] = ()
 
 
 def adopt(known: Worker | None, presented: Worker, *, other_versions: Collection[str]) -> Worker:

@@ -1,58 +1,26 @@
-"""Nodes, their GPUs, and the agents that share them."""
+"""How agents share a node and its GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 
-from mosaic.ids import AgentId, GpuId, NodeId, WorkerName
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """One card, named by its UUID."""
-
-    gpu_id: GpuId
-    model: str
-    memory_mb: int
-    healthy: bool = True
-    #: Position on its host, for people; placement goes by ``gpu_id``.
-    index: int = 0
-
-    def is_same_card_as(self, other: Gpu) -> bool:
-        """Tell whether two reports describe one card, whatever its health."""
-        return (self.gpu_id, self.model, self.memory_mb) == (other.gpu_id, other.model, other.memory_mb)
+from mosaic.ids import GpuId
+from mosaic.model.fleet import Agent, Fleet, Gpu, Node
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A host or pod whose CPUs, memory and GPUs its agents share."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredAgent(Agent):
+    """An agent with what only services know of it."""
 
-    node_id: NodeId
-    hostname: str
-    cpus: int
-    memory_mb: int
-    gpus: tuple[Gpu, ...] = ()
-    draining: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """One announced agent."""
-
-    agent_id: AgentId
-    node_id: NodeId
-    worker: WorkerName
-    worker_version: str
-    slots: int
-    queue: str
+    #: SHA-256 of the session token, so that other services can check a token without holding it.
     session_digest: str
-    protocol_version: str
-    last_heartbeat: datetime
-    #: What the fleet was last told; it changes when a deadline passes or a heartbeat comes back.
-    alive: bool = True
-    draining: bool = False
+
+
+def with_liveness(fleet: Fleet) -> Fleet:
+    """Return *fleet* with every node alive that a living agent stands on."""
+    inhabited = {agent.node_id for agent in fleet.agents if agent.alive}
+    return replace(fleet, nodes=tuple(replace(node, alive=node.node_id in inhabited) for node in fleet.nodes))
 
 
 def conflicts_with_siblings(node: Node, known: Node) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mosaic.errors import Refused
 
 #: What this registry speaks, newest first.
-SPOKEN = ("MOSAIC/1.0",)
+SPOKEN = ("MOSAIC/2.0",)
 
 
 class NoCommonProtocol(Refused):

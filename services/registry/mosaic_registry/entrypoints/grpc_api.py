@@ -10,11 +10,13 @@ from prometheus_client import CollectorRegistry, Counter
 
 from mosaic.errors import BadInput
 from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.model.fleet import Announcement, Fleet, Gpu
+from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import registry_pb2 as pb
 from mosaic.wire.v1 import registry_pb2_grpc
 from mosaic_registry import handlers
 from mosaic_registry.bootstrap import Parts
-from mosaic_registry.entrypoints.messages import announcement_from, fleet_to, gpus_from, worker_to
+from mosaic_registry.domain.fleet import with_liveness
 
 
 class RegistryApi(registry_pb2_grpc.RegistryServicer):
@@ -29,8 +31,8 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
 
     def RegisterWorker(self, request: pb.RegisterWorkerRequest, context: Any) -> pb.RegisterWorkerResponse:
         """Take an agent into the fleet."""
-        welcome = handlers.register(announcement_from(request), catalog=self._catalog, now=self._parts.clock())
-        self._parts.bell.ring()
+        welcome = handlers.register(from_wire(request, Announcement), catalog=self._catalog, now=self._parts.clock())
+        self._parts.changes.notify()
         self._registrations.inc()
         return pb.RegisterWorkerResponse(
             accepted_version=welcome.accepted_version,
@@ -43,45 +45,41 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
         answer = handlers.heartbeat(
             AgentId(request.agent_id),
             request.session_token,
-            gpus_from(request.gpus),
+            [from_wire(gpu, Gpu) for gpu in request.gpus],
             catalog=self._catalog,
             now=self._parts.clock(),
         )
         if answer.changed_fleet:
-            self._parts.bell.ring()
+            self._parts.changes.notify()
         self._heartbeats.inc()
         return pb.HeartbeatResponse(draining=answer.draining)
 
     def Leave(self, request: pb.LeaveRequest, context: Any) -> pb.LeaveResponse:
         """Forget an agent that ends on purpose."""
         handlers.leave(AgentId(request.agent_id), request.session_token, catalog=self._catalog)
-        self._parts.bell.ring()
+        self._parts.changes.notify()
         return pb.LeaveResponse()
-
-    def ListWorkers(self, request: pb.ListWorkersRequest, context: Any) -> pb.ListWorkersResponse:
-        """Return every worker."""
-        return pb.ListWorkersResponse(workers=[worker_to(worker) for worker in self._catalog.fleet().workers])
 
     def DescribeWorker(self, request: pb.DescribeWorkerRequest, context: Any) -> pb.Worker:
         """Return one worker."""
-        return worker_to(handlers.describe_worker(WorkerName(request.name), catalog=self._catalog))
+        return to_wire(handlers.describe_worker(WorkerName(request.name), catalog=self._catalog), pb.Worker)
 
     def GetFleet(self, request: pb.GetFleetRequest, context: Any) -> pb.Fleet:
         """Return the whole fleet."""
-        return fleet_to(self._catalog.fleet())
+        return _message(self._catalog.fleet())
 
     def WatchFleet(self, request: pb.WatchFleetRequest, context: Any) -> Iterator[pb.Fleet]:
         """Send the fleet now and after every change, until the caller or the registry ends."""
-        bell = self._parts.bell
-        context.add_callback(bell.ring)
+        changes = self._parts.changes
+        context.add_callback(changes.notify)
         sent = -1
         while context.is_active() and not self._stopping:
-            heard = bell.rings()
+            heard = changes.count()
             fleet = self._catalog.fleet()
             if fleet.revision != sent:
                 sent = fleet.revision
-                yield fleet_to(fleet)
-            bell.wait(after=heard)
+                yield _message(fleet)
+            changes.wait(after=heard)
 
     def Drain(self, request: pb.DrainRequest, context: Any) -> pb.DrainResponse:
         """Take a node or an agent out of planning, or back in."""
@@ -92,14 +90,18 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
                 handlers.drain_agent(AgentId(request.agent_id), request.draining, catalog=self._catalog)
             case _:
                 raise BadInput("drain", ["name a node or an agent"])
-        self._parts.bell.ring()
+        self._parts.changes.notify()
         return pb.DrainResponse()
 
     def end_streams(self) -> None:
         """Let every watcher's call end."""
         self._stopping = True
-        self._parts.bell.ring()
+        self._parts.changes.notify()
 
     def add_to(self, server: grpc.Server) -> None:
         """Serve these calls on *server*."""
         registry_pb2_grpc.add_RegistryServicer_to_server(self, server)
+
+
+def _message(fleet: Fleet) -> pb.Fleet:
+    return to_wire(with_liveness(fleet), pb.Fleet)

@@ -55,7 +55,7 @@ class Sweeper:
         for agent_id in died:
             log.warning("agent not heard in time; nothing new is planned on it", agent_id=agent_id)
         if died or forgotten:
-            parts.bell.ring()
+            parts.changes.notify()
         fleet = parts.catalog.fleet()
         alive = sum(agent.alive for agent in fleet.agents)
         self._alive.set(alive)

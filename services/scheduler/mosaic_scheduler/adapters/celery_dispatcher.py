@@ -1,4 +1,4 @@
-"""Ringing agents through Celery: JSON, ids only, confirmed or refused within a deadline."""
+"""Dispatch to agents through Celery: JSON, ids only, confirmed or refused within a deadline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mosaic.errors import BrokerUnavailable
 from mosaic.ids import RunId
 
 #: The one task there is; agents register it under this name.
-RING = "mosaic.ring"
+TASK = "mosaic.dispatch"
 
 _DEADLINE_S = 5
 
@@ -22,7 +22,7 @@ class CeleryDispatcher:
         """Use *app*, whose transport confirms what it publishes."""
         self._app = app
 
-    def ring(self, queue: str, run_id: RunId, attempt: int) -> None:
+    def dispatch(self, queue: str, run_id: RunId, attempt: int) -> None:
         """Ask the agent behind *queue* to look at the attempt.
 
         Raises:
@@ -31,7 +31,7 @@ class CeleryDispatcher:
         target = Queue(queue, Exchange(""), routing_key=queue, no_declare=True)
         try:
             self._app.send_task(
-                RING,
+                TASK,
                 kwargs={"run_id": run_id, "attempt": attempt},
                 queue=target,
                 declare=[],
@@ -41,7 +41,7 @@ class CeleryDispatcher:
                 confirm_timeout=_DEADLINE_S,
             )
         except (OperationalError, OSError) as error:
-            raise BrokerUnavailable(f"the broker did not take the ring for {queue}: {error}") from error
+            raise BrokerUnavailable(f"the broker did not take the dispatch to {queue}: {error}") from error
 
 
 def producer_app(broker_url: str) -> Celery:

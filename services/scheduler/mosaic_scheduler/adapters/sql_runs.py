@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
@@ -15,11 +15,16 @@ from sqlalchemy.dialects import postgresql, sqlite
 from mosaic.hosting.database import transaction
 from mosaic.ids import AgentId, RunId, TeamName, UserName
 from mosaic.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptState, RunState
+from mosaic.model.attempt import Attempt
+from mosaic.model.run import Change, Run, RunFilter
+from mosaic.model.team import Team
+from mosaic.wire.codec import from_json, to_json
 from mosaic_scheduler.adapters import rows
 from mosaic_scheduler.adapters.tables import attempts, history, ledger, outbox, runs, submits, teams
-from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry
-from mosaic_scheduler.domain.snapshot import Team, Usage
-from mosaic_scheduler.ports import OutboxMessage, RunFilter, RunTransaction
+from mosaic_scheduler.domain.snapshot import Usage
+from mosaic_scheduler.ports import OutboxKind, OutboxMessage, RunTransaction
+
+Row = Mapping[str, Any]
 
 #: Schedulers that share a database wake each other on this PostgreSQL channel.
 CHANNEL = "mosaic_scheduler"
@@ -58,7 +63,7 @@ class SqlRuns:
         if held:
             chosen = sa.tuple_(attempts.c.run_id, attempts.c.attempt).in_(list(held))
             with transaction(self._engine) as connection:
-                connection.execute(sa.update(attempts).where(chosen).values(lease_until=rows.seconds(until)))
+                connection.execute(sa.update(attempts).where(chosen).values(lease_until=until.timestamp()))
 
     def save_usage(self, usage: Usage) -> None:
         """Write decayed use; no revision changes, so nobody wakes."""
@@ -71,7 +76,7 @@ class SqlRuns:
         with transaction(self._reader) as connection:
             found = connection.execute(sa.select(outbox).order_by(outbox.c.id).limit(limit)).mappings()
             return [
-                OutboxMessage(row["kind"], RunId(row["run_id"]), row["attempt"], row["payload"], row["id"])
+                OutboxMessage(OutboxKind(row["kind"]), RunId(row["run_id"]), row["attempt"], row["payload"], row["id"])
                 for row in found
             ]
 
@@ -94,29 +99,29 @@ class _SqlTransaction:
         self._connection = connection
         self._revision = revision
 
-    def run(self, run_id: RunId) -> RunEntry | None:
+    def run(self, run_id: RunId) -> Run | None:
         row = self._one(sa.select(runs).where(runs.c.run_id == run_id))
-        return rows.run_from_row(row) if row else None
+        return from_json(Run, row) if row else None
 
-    def runs_like(self, part: str) -> list[RunEntry]:
+    def runs_like(self, part: str) -> list[Run]:
         # Not a range: what lies between two texts depends on the locale of the database.
         begins, ends = (match(part, autoescape=True) for match in (runs.c.run_id.startswith, runs.c.run_id.endswith))
         found = sa.select(runs).where(begins | ends).limit(2)
-        return [rows.run_from_row(row) for row in self._all(found)]
+        return [from_json(Run, row) for row in self._all(found)]
 
-    def attempt(self, run_id: RunId, attempt: int) -> AttemptEntry | None:
+    def attempt(self, run_id: RunId, attempt: int) -> Attempt | None:
         row = self._one(sa.select(attempts).where(attempts.c.run_id == run_id, attempts.c.attempt == attempt))
-        return rows.attempt_from_row(row) if row else None
+        return from_json(Attempt, row) if row else None
 
-    def attempts(self, run_id: RunId) -> list[AttemptEntry]:
+    def attempts(self, run_id: RunId) -> list[Attempt]:
         found = sa.select(attempts).where(attempts.c.run_id == run_id).order_by(attempts.c.attempt)
-        return [rows.attempt_from_row(row) for row in self._all(found)]
+        return [from_json(Attempt, row) for row in self._all(found)]
 
-    def history(self, run_id: RunId) -> list[HistoryEntry]:
+    def history(self, run_id: RunId) -> list[Change]:
         found = sa.select(history).where(history.c.run_id == run_id).order_by(history.c.id)
-        return [rows.history_from_row(row) for row in self._all(found)]
+        return [from_json(Change, row) for row in self._all(found)]
 
-    def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[RunEntry]:
+    def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[Run]:
         found = sa.select(runs).order_by(runs.c.run_id.desc()).limit(limit)
         if before:
             found = found.where(runs.c.run_id < before)
@@ -126,42 +131,43 @@ class _SqlTransaction:
             (runs.c.team, wanted.team),
             (runs.c.user_name, wanted.user),
             (runs.c.worker, wanted.worker),
+            (runs.c.name, wanted.name),
         ):
             if value:
                 found = found.where(column == value)
         for label, value in wanted.labels.items():
             found = found.where(runs.c.spec["labels"][label].as_string() == value)
-        return [rows.run_from_row(row) for row in self._all(found)]
+        return [from_json(Run, row) for row in self._all(found)]
 
     def revision(self) -> int:
         return int(self._connection.execute(sa.select(ledger.c.number).where(ledger.c.name == "revision")).scalar_one())
 
-    def changed_since(self, revision: int) -> list[tuple[RunEntry, AttemptEntry | None]]:
+    def changed_since(self, revision: int) -> list[tuple[Run, Attempt | None]]:
         return self._with_attempts(
             sa.select(runs).where(runs.c.revision > revision).order_by(runs.c.revision, runs.c.run_id)
         )
 
-    def active(self) -> list[tuple[RunEntry, AttemptEntry | None]]:
+    def active(self) -> list[tuple[Run, Attempt | None]]:
         return self._with_attempts(
             sa.select(runs).where(runs.c.state.not_in(_RUN_ENDED)).order_by(runs.c.revision, runs.c.run_id)
         )
 
-    def overdue(self, now: datetime) -> list[AttemptEntry]:
+    def overdue(self, now: datetime) -> list[Attempt]:
         found = sa.select(attempts).where(
-            attempts.c.lease_until < rows.seconds(now), attempts.c.state.not_in(_ATTEMPT_ENDED)
+            attempts.c.lease_until < now.timestamp(), attempts.c.state.not_in(_ATTEMPT_ENDED)
         )
-        return [rows.attempt_from_row(row) for row in self._all(found)]
+        return [from_json(Attempt, row) for row in self._all(found)]
 
-    def unclaimed(self, admitted_before: datetime) -> list[AttemptEntry]:
+    def unclaimed(self, admitted_before: datetime) -> list[Attempt]:
         found = sa.select(attempts).where(
             attempts.c.state == AttemptState.ADMITTED.value,
-            attempts.c.admitted_at < rows.seconds(admitted_before),
+            attempts.c.admitted_at < admitted_before.timestamp(),
         )
-        return [rows.attempt_from_row(row) for row in self._all(found)]
+        return [from_json(Attempt, row) for row in self._all(found)]
 
-    def held_by(self, agent_id: AgentId) -> list[AttemptEntry]:
+    def held_by(self, agent_id: AgentId) -> list[Attempt]:
         found = sa.select(attempts).where(attempts.c.agent_id == agent_id, attempts.c.state.not_in(_ATTEMPT_ENDED))
-        return [rows.attempt_from_row(row) for row in self._all(found)]
+        return [from_json(Attempt, row) for row in self._all(found)]
 
     def count_queued(self, team: TeamName) -> Mapping[UserName, int]:
         found = (
@@ -171,22 +177,34 @@ class _SqlTransaction:
         )
         return {UserName(user): count for user, count in self._connection.execute(found)}
 
-    def save_run(self, entry: RunEntry) -> RunEntry:
+    def save_run(self, entry: Run) -> Run:
         entry = replace(entry, revision=self._revision)
         self._upsert(runs, rows.run_to_row(entry))
         return entry
 
-    def save_attempt(self, entry: AttemptEntry) -> None:
-        self._upsert(attempts, rows.attempt_to_row(entry))
+    def save_reasons(self, reasons: Mapping[RunId, tuple[str, str]]) -> None:
+        code, reason = sa.bindparam("new_code", type_=sa.String), sa.bindparam("new_reason", type_=sa.Text)
+        is_different = (runs.c.reason_code != code) | (runs.c.reason != reason)
+        update = (
+            sa.update(runs)
+            .where(runs.c.run_id == sa.bindparam("waiting"), runs.c.state == RunState.QUEUED.value, is_different)
+            .values(reason_code=code, reason=reason, revision=self._revision)
+        )
+        values = [{"waiting": key, "new_code": told[0], "new_reason": told[1]} for key, told in reasons.items()]
+        if values:
+            self._connection.execute(update, values)
 
-    def add_history(self, entries: Iterable[HistoryEntry]) -> None:
-        values = [rows.history_to_row(entry) for entry in entries]
+    def save_attempt(self, entry: Attempt) -> None:
+        self._upsert(attempts, to_json(entry))
+
+    def add_history(self, entries: Iterable[Change]) -> None:
+        values = [to_json(entry) for entry in entries]
         if values:
             self._connection.execute(sa.insert(history), values)
 
     def send_later(self, message: OutboxMessage) -> OutboxMessage:
         insert = sa.insert(outbox).values(
-            kind=message.kind, run_id=message.run_id, attempt=message.attempt, payload=dict(message.payload)
+            kind=message.kind.value, run_id=message.run_id, attempt=message.attempt, payload=dict(message.payload)
         )
         message_id = self._connection.execute(insert.returning(outbox.c.id)).scalar_one()
         return replace(message, message_id=message_id)
@@ -200,23 +218,23 @@ class _SqlTransaction:
         self._connection.execute(sa.insert(submits).values(values))
 
     def teams(self) -> list[Team]:
-        return [rows.team_from_json(row["terms"]) for row in self._all(sa.select(teams).order_by(teams.c.name))]
+        return [from_json(Team, row["terms"]) for row in self._all(sa.select(teams).order_by(teams.c.name))]
 
     def save_team(self, team: Team) -> None:
-        self._upsert(teams, {"name": team.name, "terms": rows.team_to_json(team)})
+        self._upsert(teams, {"name": team.name, "terms": to_json(team)})
 
     def usage(self) -> Usage:
         row = self._one(sa.select(ledger).where(ledger.c.name == "usage"))
         return rows.usage_from_json(row["document"] if row else {})
 
-    def _with_attempts(self, chosen: sa.Select[Any]) -> list[tuple[RunEntry, AttemptEntry | None]]:
-        entries = [rows.run_from_row(row) for row in self._all(chosen)]
-        found: dict[tuple[str, int], AttemptEntry] = {}
+    def _with_attempts(self, chosen: sa.Select[Any]) -> list[tuple[Run, Attempt | None]]:
+        entries = [from_json(Run, row) for row in self._all(chosen)]
+        found: dict[tuple[str, int], Attempt] = {}
         keys = [(entry.run_id, entry.attempt) for entry in entries if entry.attempt]
         for start in range(0, len(keys), 500):
             pick = sa.tuple_(attempts.c.run_id, attempts.c.attempt).in_(keys[start : start + 500])
             for row in self._all(sa.select(attempts).where(pick)):
-                found[row["run_id"], row["attempt"]] = rows.attempt_from_row(row)
+                found[row["run_id"], row["attempt"]] = from_json(Attempt, row)
         return [(entry, found.get((entry.run_id, entry.attempt))) for entry in entries]
 
     def _upsert(self, table: sa.Table, row: dict[str, Any]) -> None:
@@ -226,8 +244,8 @@ class _SqlTransaction:
         changed = {name: insert.excluded[name] for name in row if name not in keys}
         self._connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=changed))
 
-    def _one(self, query: sa.Select[Any]) -> sa.RowMapping | None:
-        return self._connection.execute(query).mappings().one_or_none()
+    def _one(self, query: sa.Select[Any]) -> Row | None:
+        return cast("Row | None", self._connection.execute(query).mappings().one_or_none())
 
-    def _all(self, query: sa.Select[Any]) -> Sequence[sa.RowMapping]:
-        return self._connection.execute(query).mappings().all()
+    def _all(self, query: sa.Select[Any]) -> Sequence[Row]:
+        return cast("Sequence[Row]", self._connection.execute(query).mappings().all())

@@ -15,6 +15,7 @@ runs = sa.Table(
     sa.Column("worker", sa.String(128), nullable=False),
     sa.Column("team", sa.String(128), nullable=False),
     sa.Column("user_name", sa.String(128), nullable=False),
+    sa.Column("name", sa.String(128), nullable=False, server_default=""),
     sa.Column("state", sa.String(16), nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("spec", sa.JSON, nullable=False),
@@ -32,6 +33,7 @@ runs = sa.Table(
     sa.Column("revision", sa.BigInteger, nullable=False, index=True),
     sa.Index("runs_by_state", "state"),
     sa.Index("runs_by_team", "team", "state"),
+    sa.Index("runs_by_name", "name"),
     # PostgreSQL keeps the primary key in the order of a locale, in which a prefix is no range.
     sa.Index("runs_by_prefix", "run_id", postgresql_ops={"run_id": "varchar_pattern_ops"}),
 )
@@ -52,7 +54,7 @@ attempts = sa.Table(
     sa.Column("claimed_at", sa.Double),
     sa.Column("started_at", sa.Double),
     sa.Column("ended_at", sa.Double),
-    sa.Column("wish", sa.String(16), nullable=False),
+    sa.Column("directive", sa.String(16), nullable=False),
     sa.Column("control_digest", sa.String(64), nullable=False),
     sa.Column("failure_kind", sa.String(32), nullable=False),
     sa.Column("reason", sa.Text, nullable=False),

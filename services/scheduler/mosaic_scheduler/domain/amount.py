@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from mosaic_scheduler.domain.run import Requirements
+from mosaic.model.resources import Resources
 
 #: Thousandths of a GPU, thousandths of a CPU, megabytes of memory.
 Amount: TypeAlias = tuple[int, int, int]
@@ -26,7 +26,7 @@ def thousandths(number: float) -> int:
     return int(number * 1000 + 0.999)
 
 
-def required_amount(requirements: Requirements) -> Amount:
+def required_amount(requirements: Resources) -> Amount:
     """Return what an attempt with these *requirements* will hold."""
     gpu = requirements.gpus * 1000 or thousandths(requirements.gpu_fraction)
     return gpu, thousandths(requirements.cpus), requirements.memory_mb

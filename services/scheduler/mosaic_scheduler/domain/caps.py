@@ -1,12 +1,12 @@
-"""Caps on how many runs a team and each of its users may have, running and queued."""
+"""Caps on how many runs a team and each of its users may have running."""
 
 from __future__ import annotations
 
 from mosaic.ids import TeamName, UserName
+from mosaic.model.team import Team
 from mosaic_scheduler.domain.amount import GPU, UNITS, Amount, in_people_units
 from mosaic_scheduler.domain.quota import Ledger
 from mosaic_scheduler.domain.reasons import Reason, ReasonCode
-from mosaic_scheduler.domain.snapshot import Team
 
 
 def why_capped(ledger: Ledger, team_name: TeamName, user: UserName, amount: Amount) -> Reason | None:
@@ -33,14 +33,4 @@ def _why_user_capped(ledger: Ledger, team: Team, user: UserName, amount: Amount)
     if gpu_cap is not None and amount[GPU] and account.held[GPU] + amount[GPU] > gpu_cap * UNITS[GPU]:
         held = in_people_units(GPU, account.held[GPU])
         return Reason.of(ReasonCode.USER_GPU_CAP, user=user, team=team.name, held=held, cap=gpu_cap)
-    return None
-
-
-def why_not_queued(team: Team, user: UserName, *, team_queued: int, user_queued: int) -> str | None:
-    """Say why *user* may not submit one more run, in words; None when the queue has room for it."""
-    if team.max_queued is not None and team_queued >= team.max_queued:
-        return f"team {team.name} has {team_queued} of at most {team.max_queued} runs waiting"
-    if team.max_queued_per_user is not None and user_queued >= team.max_queued_per_user:
-        cap = team.max_queued_per_user
-        return f"user {user} of team {team.name} has {user_queued} of at most {cap} runs waiting"
     return None

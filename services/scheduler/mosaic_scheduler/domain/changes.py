@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from mosaic.ids import AgentId, NodeId, RunId, TeamName
+from mosaic.ids import AgentId, NodeId, RunId
+from mosaic.model.team import Team
 from mosaic_scheduler.domain.run import QueuedRun, RunningAttempt
-from mosaic_scheduler.domain.snapshot import Agent, Node, PolicySettings, Snapshot, Team, Usage
+from mosaic_scheduler.domain.snapshot import Agent, Node, Snapshot, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +76,13 @@ class TeamIs:
 
 
 @dataclass(frozen=True, slots=True)
-class TeamGone:
-    """A team no longer exists."""
-
-    name: TeamName
-
-
-@dataclass(frozen=True, slots=True)
 class UsageFolded:
     """Decayed use has been brought up to date."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsAre:
-    """The policy's settings are different now."""
-
-    settings: PolicySettings
-
-
-Change: TypeAlias = (
+PlanningChange: TypeAlias = (
     RunQueued
     | RunLeftQueue
     | AttemptHolds
@@ -105,20 +92,18 @@ Change: TypeAlias = (
     | AgentIs
     | AgentGone
     | TeamIs
-    | TeamGone
     | UsageFolded
-    | SettingsAre
 )
 
 
-def changed(snapshot: Snapshot, changes: Iterable[Change]) -> Snapshot:
+def changed(snapshot: Snapshot, changes: Iterable[PlanningChange]) -> Snapshot:
     """Return *snapshot* after *changes*, in order: what a planner that applied them stands for."""
     nodes = {node.node_id: node for node in snapshot.nodes}
     agents = {agent.agent_id: agent for agent in snapshot.agents}
     teams = {team.name: team for team in snapshot.teams}
     queued = {run.run_id: run for run in snapshot.queued}
     running = {attempt.run_id: attempt for attempt in snapshot.running}
-    usage, settings = snapshot.usage, snapshot.settings
+    usage = snapshot.usage
     for change in changes:
         match change:
             case RunQueued(run):
@@ -140,12 +125,8 @@ def changed(snapshot: Snapshot, changes: Iterable[Change]) -> Snapshot:
                 agents.pop(agent_id, None)
             case TeamIs(team):
                 teams[team.name] = team
-            case TeamGone(name):
-                teams.pop(name, None)
             case UsageFolded(folded):
                 usage = folded
-            case SettingsAre(new_settings):
-                settings = new_settings
     return replace(
         snapshot,
         nodes=tuple(nodes.values()),
@@ -154,5 +135,4 @@ def changed(snapshot: Snapshot, changes: Iterable[Change]) -> Snapshot:
         queued=tuple(queued.values()),
         running=tuple(running.values()),
         usage=usage,
-        settings=settings,
     )

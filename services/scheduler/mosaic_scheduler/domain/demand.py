@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from mosaic.ids import WorkerName
+from mosaic.model.resources import Resources
 from mosaic_scheduler.domain.amount import Amount, required_amount
-from mosaic_scheduler.domain.run import QueuedRun, Requirements
+from mosaic_scheduler.domain.run import QueuedRun
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """A worker, its capabilities and exact amounts. Compared by identity: see `DemandBook`."""
+    """A worker and exact amounts. Compared by identity: see `DemandBook`."""
 
     worker: WorkerName
-    capabilities: frozenset[str]
     amount: Amount
     cpu_milli: int
     memory_mb: int
@@ -35,20 +35,17 @@ class DemandBook:
 
     def demand_of(self, run: QueuedRun) -> Demand:
         """Return the demand of *run*."""
-        key = (run.worker, run.requirements, run.capabilities, run.max_wall)
+        key = (run.worker, run.resources, run.max_wall)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = _demand(*key)
         return known
 
 
-def _demand(
-    worker: WorkerName, needs: Requirements, capabilities: frozenset[str], max_wall: timedelta | None
-) -> Demand:
+def _demand(worker: WorkerName, needs: Resources, max_wall: timedelta | None) -> Demand:
     amount = required_amount(needs)
     return Demand(
         worker=worker,
-        capabilities=capabilities,
         amount=amount,
         cpu_milli=amount[1],
         memory_mb=needs.memory_mb,

@@ -9,7 +9,7 @@ from datetime import datetime
 from mosaic.errors import Refused
 from mosaic.ids import RunId
 from mosaic.lifecycle import AttemptState
-from mosaic_scheduler.domain.changes import AttemptHolds, Change, RunQueued, changed
+from mosaic_scheduler.domain.changes import AttemptHolds, PlanningChange, RunQueued, changed
 from mosaic_scheduler.domain.plan import Admission, Plan
 from mosaic_scheduler.domain.run import QueuedRun, RunningAttempt
 from mosaic_scheduler.domain.snapshot import Snapshot
@@ -42,7 +42,7 @@ def changes_of(
     queued: Mapping[RunId, QueuedRun],
     running: Mapping[RunId, RunningAttempt],
     now: datetime,
-) -> list[Change]:
+) -> list[PlanningChange]:
     """Return what becomes different when *plan* is carried out over those runs.
 
     Raises:

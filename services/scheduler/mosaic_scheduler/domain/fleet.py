@@ -7,11 +7,12 @@ from itertools import chain
 
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, WorkerName
 from mosaic.lifecycle import AttemptState
+from mosaic.model.run import Priority
 from mosaic_scheduler.domain.amount import GPU, RESOURCES
 from mosaic_scheduler.domain.demand import Demand
 from mosaic_scheduler.domain.fit import could_ever_fit, fits
 from mosaic_scheduler.domain.packing import tightness, wastes_nothing
-from mosaic_scheduler.domain.run import PriorityClass, RunningAttempt
+from mosaic_scheduler.domain.run import RunningAttempt
 from mosaic_scheduler.domain.snapshot import Agent, Node
 from mosaic_scheduler.domain.space import WHOLE, Holding, NodeSpace
 
@@ -33,7 +34,7 @@ class Fleet:
         #: Attempts that have been asked to stop.
         self.leaving: dict[RunId, RunningAttempt] = {}
         #: Attempts whose resume is proven, by team and class: those that may be asked to leave.
-        self.resumable_of: dict[tuple[TeamName, PriorityClass], dict[RunId, RunningAttempt]] = {}
+        self.resumable_of: dict[tuple[TeamName, Priority], dict[RunId, RunningAttempt]] = {}
         self._agents: dict[AgentId, Agent] = {}
         self._agents_on: dict[NodeId, dict[AgentId, Agent]] = {}
         self._holdings: dict[RunId, Holding] = {}

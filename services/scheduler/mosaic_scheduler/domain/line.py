@@ -9,9 +9,10 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from mosaic.ids import RunId, TeamName, UserName
+from mosaic.model.run import Priority
 from mosaic_scheduler.domain.demand import Demand, DemandBook
 from mosaic_scheduler.domain.reasons import Reason, ReasonCode
-from mosaic_scheduler.domain.run import PriorityClass, QueuedRun
+from mosaic_scheduler.domain.run import QueuedRun
 
 #: When a run was submitted, and which it is: runs of equal standing are served in this order.
 Head: TypeAlias = tuple[datetime, RunId]
@@ -46,8 +47,8 @@ class WaitingLine:
         self.runs: dict[RunId, QueuedRun] = {}
         #: Why each run that is not due yet waits.
         self.not_due: dict[RunId, Reason] = {}
-        self.classes: dict[PriorityClass, dict[TeamName, dict[UserName, dict[Group, None]]]] = {
-            priority: {} for priority in sorted(PriorityClass, reverse=True)
+        self.classes: dict[Priority, dict[TeamName, dict[UserName, dict[Group, None]]]] = {
+            priority: {} for priority in sorted(Priority, reverse=True)
         }
         self._groups: dict[tuple[object, ...], Group] = {}
         self._group_of: dict[RunId, Group] = {}
@@ -144,10 +145,9 @@ def _stands_where(known: QueuedRun, run: QueuedRun) -> bool:
     return (
         known.submitted_at == run.submitted_at
         and known.not_before == run.not_before
-        and known.requirements == run.requirements
+        and known.resources == run.resources
         and known.priority == run.priority
         and known.max_wall == run.max_wall
         and known.resume_grade == run.resume_grade
-        and known.capabilities == run.capabilities
         and (known.worker, known.team, known.user) == (run.worker, run.team, run.user)
     )

@@ -1,4 +1,4 @@
-"""Which agent of a node may execute a run: the worker, its capabilities, a free slot."""
+"""Which agent of a node may execute a run: the worker, and a free slot."""
 
 from __future__ import annotations
 
@@ -13,29 +13,23 @@ from mosaic_scheduler.domain.space import NodeSpace, Seat
 def free_seat(space: NodeSpace, demand: Demand) -> Seat | None:
     """Return the first agent on the node that could take one more attempt of *demand*."""
     for seat in space.offers.get(demand.worker, ()):
-        if seat.free_slots > 0 and demand.capabilities <= seat.capabilities:
+        if seat.free_slots > 0:
             return seat
     return None
 
 
 def hosts(space: NodeSpace, demand: Demand) -> bool:
     """Tell whether some agent of the node matches *demand*, busy or not."""
-    return any(demand.capabilities <= seat.capabilities for seat in space.offers.get(demand.worker, ()))
+    return bool(space.offers.get(demand.worker))
 
 
 def why_no_agent(agents: Iterable[Agent], demand: Demand) -> Reason | None:
     """Say why none of the *agents* of its worker matches *demand*; None when one does."""
     known = 0
-    usable: list[Agent] = []
     for agent in agents:
         known += 1
         if agent.healthy and not agent.draining:
-            if demand.capabilities <= agent.capabilities:
-                return None
-            usable.append(agent)
+            return None
     if not known:
         return Reason.of(ReasonCode.WORKER_ABSENT, worker=demand.worker)
-    if not usable:
-        return Reason.of(ReasonCode.WORKER_AWAY, worker=demand.worker, agents=known)
-    missing = min((demand.capabilities - agent.capabilities for agent in usable), key=lambda m: (len(m), sorted(m)))
-    return Reason.of(ReasonCode.CAPABILITY_MISSING, worker=demand.worker, capabilities=", ".join(sorted(missing)))
+    return Reason.of(ReasonCode.WORKER_AWAY, worker=demand.worker, agents=known)

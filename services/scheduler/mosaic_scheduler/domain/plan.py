@@ -9,8 +9,8 @@ from enum import Enum
 from types import MappingProxyType
 
 from mosaic.ids import AgentId, NodeId, RunId
+from mosaic.model.resources import Lease
 from mosaic_scheduler.domain.reasons import Reason
-from mosaic_scheduler.domain.run import Lease
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,11 @@ from mosaic_scheduler.domain.changes import (
     AgentIs,
     AttemptEnded,
     AttemptHolds,
-    Change,
     NodeGone,
     NodeIs,
+    PlanningChange,
     RunLeftQueue,
     RunQueued,
-    SettingsAre,
-    TeamGone,
     TeamIs,
     UsageFolded,
 )
@@ -30,7 +28,7 @@ from mosaic_scheduler.domain.plan import Admission, Plan
 from mosaic_scheduler.domain.quota import Ledger
 from mosaic_scheduler.domain.round import Round
 from mosaic_scheduler.domain.run import QueuedRun, RunningAttempt
-from mosaic_scheduler.domain.snapshot import Snapshot, Usage
+from mosaic_scheduler.domain.snapshot import PolicySettings, Snapshot, Usage
 from mosaic_scheduler.domain.usage import charge_starts, fold
 
 
@@ -66,6 +64,11 @@ class Planner:
         """The attempts that hold a lease."""
         return self._running
 
+    @property
+    def settings(self) -> PolicySettings:
+        """The knobs of the policy."""
+        return self._settings
+
     def plan(self, now: datetime) -> Plan:
         """Decide one round as of *now*, which never runs backwards."""
         self._line.call_due(now)
@@ -77,7 +80,7 @@ class Planner:
         """Return how teams and users stand in line as of *now*."""
         return Turns(self._ledger, self._usage, self._settings, self._fleet.capacity, now)
 
-    def apply(self, changes: Iterable[Change]) -> None:
+    def apply(self, changes: Iterable[PlanningChange]) -> None:
         """Take note of *changes*, in order."""
         for change in changes:
             self._apply(change)
@@ -93,12 +96,12 @@ class Planner:
         """Return the decayed use with the entry penalty of these starts added; their runs still wait here."""
         capacity, settings = self._fleet.capacity, self._settings
         starts = [
-            (run.team, run.user, dominant(required_amount(run.requirements), capacity))
+            (run.team, run.user, dominant(required_amount(run.resources), capacity))
             for run in (self.queued[admission.run_id] for admission in admissions)
         ]
         return charge_starts(self._usage, starts, entry_penalty=settings.entry_penalty, half_life=settings.half_life)
 
-    def _apply(self, change: Change) -> None:
+    def _apply(self, change: PlanningChange) -> None:
         match change:
             case RunQueued(run):
                 self._line.put(run)
@@ -120,12 +123,8 @@ class Planner:
                 self._fleet.drop_agent(agent_id)
             case TeamIs(team):
                 self._ledger.put_team(team)
-            case TeamGone(name):
-                self._ledger.drop_team(name)
             case UsageFolded(usage):
                 self._usage = usage
-            case SettingsAre(settings):
-                self._settings = settings
 
     def _begin_attempt(self, attempt: RunningAttempt) -> None:
         holding = self._fleet.put_attempt(attempt)

@@ -9,19 +9,20 @@ from itertools import islice
 from typing import NamedTuple
 
 from mosaic.ids import NodeId, RunId, TeamName
+from mosaic.model.run import Priority
 from mosaic_scheduler.domain.amount import RESOURCES
 from mosaic_scheduler.domain.demand import Demand
 from mosaic_scheduler.domain.fit import could_ever_fit, fits
 from mosaic_scheduler.domain.fleet import Fleet
 from mosaic_scheduler.domain.plan import PreemptionCause
 from mosaic_scheduler.domain.quota import Ledger, Standing
-from mosaic_scheduler.domain.run import PriorityClass, QueuedRun, RunningAttempt
+from mosaic_scheduler.domain.run import QueuedRun, RunningAttempt
 from mosaic_scheduler.domain.space import NodeSpace
 
 #: Nodes compared for one beneficiary, those with the cheapest victim first.
 _NODES_COMPARED = 16
 
-Cost = tuple[bool, bool, PriorityClass, float, RunId]
+Cost = tuple[bool, bool, Priority, float, RunId]
 
 
 class Victim(NamedTuple):
@@ -60,10 +61,10 @@ class Evictions:
         self._min_runtime = min_runtime
         self._now = now
         self._lent: Pool | None = None
-        self._outranked: dict[tuple[TeamName | None, PriorityClass], Pool] = {}
+        self._outranked: dict[tuple[TeamName | None, Priority], Pool] = {}
         self._emptying: dict[Demand, list[NodeSpace]] = {}
         #: What no pool could make room for; within a round that stays so.
-        self._hopeless: set[tuple[Demand, TeamName | None, PriorityClass | None]] = set()
+        self._hopeless: set[tuple[Demand, TeamName | None, Priority | None]] = set()
 
     def find(self, run: QueuedRun, demand: Demand, taken: Collection[NodeId]) -> Eviction | None:
         """Return the cheapest way to make room for *run*, on a node not *taken*; None when there is none."""
@@ -91,7 +92,7 @@ class Evictions:
     def _displace(self, run: QueuedRun, demand: Demand, taken: Collection[NodeId]) -> Eviction | None:
         owner = run.team if self._ledger.is_guaranteed(run.team) else None
         key = (demand, owner, run.priority)
-        if run.priority is PriorityClass.LOW or key in self._hopeless:
+        if run.priority is Priority.LOW or key in self._hopeless:
             return None
         found = self._cheapest(self._outranked_pool(owner, run.priority), run, demand, taken)
         if found is None:
@@ -218,13 +219,13 @@ class Evictions:
             self._lent = self._pool(overdrawn, PreemptionCause.RECLAIMED)
         return self._lent
 
-    def _outranked_pool(self, owner: TeamName | None, priority: PriorityClass) -> Pool:
+    def _outranked_pool(self, owner: TeamName | None, priority: Priority) -> Pool:
         key = (owner, priority)
         if key not in self._outranked:
             self._outranked[key] = self._pool(self._displaceable(owner, priority), PreemptionCause.OUTRANKED)
         return self._outranked[key]
 
-    def _displaceable(self, owner: TeamName | None, priority: PriorityClass) -> Iterator[RunningAttempt]:
+    def _displaceable(self, owner: TeamName | None, priority: Priority) -> Iterator[RunningAttempt]:
         for (team, rank), attempts in self._fleet.resumable_of.items():
             if rank < priority and (team == owner or not self._ledger.is_guaranteed(team)):
                 yield from attempts.values()
@@ -238,7 +239,7 @@ class Evictions:
         return pool
 
     def _may_leave(self, attempt: RunningAttempt) -> bool:
-        return (attempt.protected_until or attempt.started_at + self._min_runtime) <= self._now
+        return attempt.started_at + self._min_runtime <= self._now
 
     def _victim(self, attempt: RunningAttempt, cause: PreemptionCause) -> Victim:
         lost = (self._now - (attempt.last_checkpoint_at or attempt.started_at)).total_seconds()

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from enum import Enum
 
 from mosaic.ids import TeamName, UserName
+from mosaic.model.team import Team
 from mosaic_scheduler.domain.amount import CPU, GPU, LABELS, MEMORY, RESOURCES, UNITS, Amount, in_people_units
 from mosaic_scheduler.domain.reasons import Reason, ReasonCode
-from mosaic_scheduler.domain.snapshot import Team
 
 _NO_QUOTA: tuple[int | None, ...] = (None, None, None)
 
@@ -55,13 +55,6 @@ class Ledger:
         self.teams[team.name] = team
         self._quotas[team.name] = _exact_quota(team)
         self._reweigh(team.name, 1)
-
-    def drop_team(self, name: TeamName) -> None:
-        """Forget a team; what its attempts hold stays on its account."""
-        self._reweigh(name, -1)
-        self.teams.pop(name, None)
-        self._quotas.pop(name, None)
-        self._reweigh(name, 1)
 
     def forget_answers(self) -> None:
         """Answer anew from now on: an account, or the capacity of the fleet, is different."""

@@ -18,7 +18,6 @@ class ReasonCode(str, Enum):
     TEAM_UNKNOWN = "team_unknown"  #: nobody has set up the team
     WORKER_ABSENT = "worker_absent"  #: no agent of the worker has announced itself
     WORKER_AWAY = "worker_away"  #: agents exist, but all are unhealthy or draining
-    CAPABILITY_MISSING = "capability_missing"  #: no agent of the worker has the capabilities
     TOO_BIG = "too_big"  #: no node of the fleet could hold it even when empty
     NODES_FULL = "nodes_full"  #: a node could hold it, none has enough free now
     GPU_MEMORY_FULL = "gpu_memory_full"  #: GPUs have a share left, but not the memory
@@ -42,7 +41,6 @@ SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
         ReasonCode.TEAM_UNKNOWN: "team {team} is not set up here",
         ReasonCode.WORKER_ABSENT: "no agent of worker {worker} has announced itself",
         ReasonCode.WORKER_AWAY: "all {agents} agents of worker {worker} are unhealthy or draining",
-        ReasonCode.CAPABILITY_MISSING: "no agent of worker {worker} can {capabilities}",
         ReasonCode.TOO_BIG: "needs {need:g} {resource} on one node; the largest with {worker} has {most:g}",
         ReasonCode.NODES_FULL: ("needs {need:g} {resource} on one node{beside}; the most free on any is {most:g}"),
         ReasonCode.GPU_MEMORY_FULL: "needs {need:g} MB of memory on a GPU; none with room has that much free",
@@ -65,6 +63,10 @@ SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
 )
 
 
+#: The codes as text, by which a stored reason to wait is told from how an attempt ended.
+WAITING_CODES = frozenset(code.value for code in ReasonCode)
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """One word of the vocabulary and the facts it speaks of."""
@@ -85,3 +87,9 @@ class Reason:
     def sentence(self) -> str:
         """Return the reason in words, without the name of the run."""
         return SENTENCES[self.code].format(**self.numbers)
+
+
+def essence(reason: Reason) -> tuple[object, ...]:
+    """Return what of *reason* stays as it is while amounts come and go: its code, names, and a start that was set."""
+    lasting = (fact for name, fact in reason.facts if name != "when" and not isinstance(fact, (int, float)))
+    return (reason.code, *lasting)

@@ -65,6 +65,10 @@ class RetrySettings:
     #: Attempts in a row that ended sooner than `young` without progress: a crash loop.
     crash_loop_length: int = 5
     young: timedelta = timedelta(minutes=1)
+    #: Agents lost in a row, each sooner than `lost_young` after it had claimed the run, without progress: the run takes
+    #: them down, and whatever else they execute with it.
+    lost_loop_length: int = 5
+    lost_young: timedelta = timedelta(minutes=5)
 
     def with_waits(self, factor: float) -> RetrySettings:
         """Return these settings with every wait *factor* times as long."""
@@ -101,7 +105,8 @@ def next_attempt(
     budget = settings.budgets[failure.kind]
     used = sum(1 for earlier in history if earlier.kind is failure.kind)
     spent = budget.retries is not None and used >= budget.retries
-    if spent or is_crash_loop([*history, failure], settings):
+    failures = [*history, failure]
+    if spent or is_crash_loop(failures, settings) or takes_agents_down(failures, settings):
         return None
     wait = _backoff(run_id, budget, _in_a_row(failure, history))
     left = None if budget.retries is None else budget.retries - used - 1
@@ -114,6 +119,17 @@ def is_crash_loop(failures: Sequence[Failure], settings: RetrySettings) -> bool:
     last = own[-settings.crash_loop_length :]
     died_young = all(failure.lasted < settings.young and not failure.progressed for failure in last)
     return len(last) == settings.crash_loop_length and died_young
+
+
+def takes_agents_down(failures: Sequence[Failure], settings: RetrySettings) -> bool:
+    """Tell whether the last agents were all lost soon after they had begun with the run, before it got anywhere."""
+    last = failures[-settings.lost_loop_length :]
+    return len(last) == settings.lost_loop_length and all(
+        failure.kind is FailureKind.LOST_AGENT
+        and timedelta() < failure.lasted < settings.lost_young
+        and not failure.progressed
+        for failure in last
+    )
 
 
 def _in_a_row(failure: Failure, history: Sequence[Failure]) -> int:

@@ -7,6 +7,7 @@ from datetime import datetime
 from heapq import heapify, heappop, heappush
 
 from mosaic.ids import TeamName, UserName
+from mosaic.model.run import Priority
 from mosaic_scheduler.domain.amount import Amount
 from mosaic_scheduler.domain.caps import why_capped
 from mosaic_scheduler.domain.draft import Draft
@@ -19,7 +20,7 @@ from mosaic_scheduler.domain.preemption import Eviction, Evictions
 from mosaic_scheduler.domain.quota import Ledger, Standing
 from mosaic_scheduler.domain.reasons import Reason
 from mosaic_scheduler.domain.room import Room
-from mosaic_scheduler.domain.run import PriorityClass, QueuedRun
+from mosaic_scheduler.domain.run import QueuedRun
 from mosaic_scheduler.domain.snapshot import PolicySettings, Usage
 from mosaic_scheduler.domain.space import Holding, NodeSpace
 
@@ -53,8 +54,8 @@ class Round:
         self._room = Room(fleet, now)
         self._evictions = Evictions(fleet, ledger, settings.min_runtime, now)
         self._draft = Draft()
-        self._owners: dict[PriorityClass, Class] = {priority: {} for priority in line.classes}
-        self._borrowers: dict[PriorityClass, Class] = {priority: {} for priority in line.classes}
+        self._owners: dict[Priority, Class] = {priority: {} for priority in line.classes}
+        self._borrowers: dict[Priority, Class] = {priority: {} for priority in line.classes}
         #: The group of each team for whose first run freed quota is kept.
         self._claims: dict[TeamName, Group] = {}
         self._grants: list[tuple[Group, NodeSpace, Holding]] = []

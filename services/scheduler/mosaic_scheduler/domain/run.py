@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum, IntEnum
+from enum import Enum
 
-from mosaic.ids import AgentId, GpuId, NodeId, RunId, TeamName, UserName, WorkerName
+from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.lifecycle import AttemptState
-
-
-class PriorityClass(IntEnum):
-    """How urgent a run is; a higher class is always considered first."""
-
-    LOW = 0
-    NORMAL = 1
-    HIGH = 2
-    URGENT = 3
-
-    @property
-    def label(self) -> str:
-        """The word people use for it, as in ``--priority high``."""
-        return self.name.lower()
-
-    @classmethod
-    def named(cls, label: str) -> PriorityClass:
-        """Return the class people call *label*; raises `KeyError` for an unknown word."""
-        return cls[label.upper()]
+from mosaic.model.attempt import Attempt, Directive
+from mosaic.model.resources import Lease, Resources
+from mosaic.model.run import Priority, Run
 
 
 class ResumeGrade(str, Enum):
@@ -44,35 +27,6 @@ class ResumeGrade(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Requirements:
-    """What one attempt needs, all of it on one node.
-
-    Either whole GPUs (`gpus`) or a part of one (`gpu_fraction`), never both. Whole GPUs of one
-    run are a gang: it starts with all of them or not at all.
-    """
-
-    cpus: float = 1.0
-    memory_mb: int = 0
-    gpus: int = 0
-    #: Share of a single GPU, between 0 and 1; 0 means none.
-    gpu_fraction: float = 0.0
-    #: Memory needed on each GPU. For a fraction, 0 means the same fraction of the card's memory.
-    gpu_memory_mb: int = 0
-
-    def faults(self) -> list[str]:
-        """Return everything that is wrong with these numbers; nothing when they can be met."""
-        checks = (
-            (0 < self.cpus < math.inf, f"cpus must be more than 0, not {self.cpus:g}"),
-            (self.memory_mb >= 0, f"memory_mb cannot be negative, but is {self.memory_mb}"),
-            (self.gpus >= 0, f"gpus cannot be negative, but is {self.gpus}"),
-            (0 <= self.gpu_fraction < 1, f"gpu_fraction must lie between 0 and 1, not {self.gpu_fraction:g}"),
-            (self.gpu_memory_mb >= 0, f"gpu_memory_mb cannot be negative, but is {self.gpu_memory_mb}"),
-            (not (self.gpus and self.gpu_fraction), "ask for whole gpus or for a gpu_fraction, not for both"),
-        )
-        return [fault for holds, fault in checks if not holds]
-
-
-@dataclass(frozen=True, slots=True)
 class QueuedRun:
     """A run that waits for its next attempt."""
 
@@ -80,13 +34,11 @@ class QueuedRun:
     team: TeamName
     user: UserName
     worker: WorkerName
-    requirements: Requirements
+    resources: Resources
     submitted_at: datetime
     #: The number its next attempt will carry.
     attempt: int = 1
-    priority: PriorityClass = PriorityClass.NORMAL
-    #: Capabilities the agent must have announced.
-    capabilities: frozenset[str] = frozenset()
+    priority: Priority = Priority.NORMAL
     #: Earliest start: asked for by its owner, or set by the backoff of a retry.
     not_before: datetime | None = None
     #: Longest an attempt may take. Only runs that have one can fill gaps before a reservation.
@@ -97,31 +49,6 @@ class QueuedRun:
     passed_over: int = 0
     #: The runs it was preempted for; it never preempts one of them in turn.
     evicted_for: frozenset[RunId] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class GpuShare:
-    """A GPU, or a part of one, held by one attempt."""
-
-    gpu_id: GpuId
-    #: 1.0 is the whole card.
-    share: float
-    #: Memory set aside on the card.
-    memory_mb: int
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """What an attempt holds on its node until it is proven to be gone."""
-
-    cpus: float
-    memory_mb: int
-    gpus: tuple[GpuShare, ...] = ()
-
-    @property
-    def gpu_total(self) -> float:
-        """GPUs held, fractions added up."""
-        return sum(held.share for held in self.gpus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +64,61 @@ class RunningAttempt:
     node_id: NodeId
     lease: Lease
     started_at: datetime
-    priority: PriorityClass = PriorityClass.NORMAL
+    priority: Priority = Priority.NORMAL
     #: When its time limit ends it; None when it has none.
     ends_by: datetime | None = None
     last_checkpoint_at: datetime | None = None
     resume_grade: ResumeGrade | None = None
     #: It was started on capacity that another team lent.
     borrowed: bool = False
-    #: Not preempted before; None means ``settings.min_runtime`` after its start.
-    protected_until: datetime | None = None
     state: AttemptState = AttemptState.RUNNING
 
     @property
     def is_leaving(self) -> bool:
         """Tell whether it has been asked to stop, so that its lease will soon be free."""
         return self.state is AttemptState.STOPPING
+
+
+#: What ends an attempt, as soon as its agent has heard of it.
+LEAVING = (Directive.CANCEL, Directive.PREEMPT, Directive.EXPIRE)
+
+
+def as_queued(run: Run, grade: ResumeGrade | None) -> QueuedRun:
+    """Return *run* as the policy sees one that waits."""
+    spec = run.spec
+    return QueuedRun(
+        run_id=run.run_id,
+        team=spec.team,
+        user=spec.user,
+        worker=spec.worker,
+        resources=spec.resources,
+        submitted_at=run.submitted_at,
+        attempt=run.attempt + 1,
+        priority=spec.priority,
+        not_before=run.not_before,
+        max_wall=spec.max_wall,
+        resume_grade=grade,
+        passed_over=run.passed_over,
+        evicted_for=run.evicted_for,
+    )
+
+
+def as_running(run: Run, attempt: Attempt, grade: ResumeGrade | None) -> RunningAttempt:
+    """Return *attempt* as the policy sees one that holds a lease."""
+    return RunningAttempt(
+        run_id=run.run_id,
+        attempt=attempt.attempt,
+        team=run.spec.team,
+        user=run.spec.user,
+        worker=run.spec.worker,
+        agent_id=attempt.agent_id,
+        node_id=attempt.node_id,
+        lease=attempt.lease,
+        started_at=attempt.admitted_at,
+        priority=run.spec.priority,
+        ends_by=attempt.ends_by,
+        last_checkpoint_at=run.checkpoint_at,
+        resume_grade=grade,
+        borrowed=attempt.borrowed,
+        state=AttemptState.STOPPING if attempt.directive in LEAVING else attempt.state,
+    )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from mosaic.ids import AgentId, GpuId, NodeId, WorkerName
-from mosaic_scheduler.domain.changes import AgentIs, Change, NodeIs
+from mosaic_scheduler.domain.changes import AgentIs, NodeIs, PlanningChange
 from mosaic_scheduler.domain.enactment import changes_of
 from mosaic_scheduler.domain.planner import Planner
 from mosaic_scheduler.domain.reasons import ReasonCode
@@ -21,7 +21,6 @@ _WAITS_FOR_SOMETHING_ELSE = frozenset(
     {
         ReasonCode.NOT_BEFORE,
         ReasonCode.TEAM_UNKNOWN,
-        ReasonCode.CAPABILITY_MISSING,
         ReasonCode.MAKING_ROOM,
     }
 )
@@ -73,12 +72,12 @@ def _some_of_each(runs: Iterable[QueuedRun]) -> Iterator[QueuedRun]:
             yield run
 
 
-def _imagined(runs: Iterable[QueuedRun], machines: Mapping[WorkerName, Node]) -> Iterator[Change]:
+def _imagined(runs: Iterable[QueuedRun], machines: Mapping[WorkerName, Node]) -> Iterator[PlanningChange]:
     for number, run in enumerate(runs):
         node_id = NodeId(f"{_PREFIX}{number}")
         yield NodeIs(_like(machines.get(run.worker) or _just_large_enough(run), node_id))
         agent_id = AgentId(f"{_PREFIX}{number}")
-        yield AgentIs(Agent(agent_id, node_id, run.worker, slots=1, capabilities=run.capabilities))
+        yield AgentIs(Agent(agent_id, node_id, run.worker, slots=1))
 
 
 def _like(machine: Node, node_id: NodeId) -> Node:
@@ -87,7 +86,7 @@ def _like(machine: Node, node_id: NodeId) -> Node:
 
 
 def _just_large_enough(run: QueuedRun) -> Node:
-    needs = run.requirements
+    needs = run.resources
     count = needs.gpus or (1 if needs.gpu_fraction else 0)
     gpus = tuple(Gpu(GpuId(str(index)), needs.gpu_memory_mb) for index in range(count))
     return Node(NodeId(_PREFIX), needs.cpus, needs.memory_mb, gpus)

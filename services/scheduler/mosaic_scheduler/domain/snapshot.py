@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 from types import MappingProxyType
 
 from mosaic.ids import AgentId, GpuId, NodeId, TeamName, UserName, WorkerName
+from mosaic.model.team import Team
 from mosaic_scheduler.domain.run import QueuedRun, RunningAttempt
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -45,39 +46,8 @@ class Agent:
     worker: WorkerName
     #: Attempts it executes at the same time.
     slots: int = 64
-    capabilities: frozenset[str] = frozenset()
     healthy: bool = True
     draining: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """What a team is guaranteed; None means that nothing bounds it."""
-
-    gpus: float | None = None
-    cpus: float | None = None
-    memory_mb: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Team:
-    """A tenant: its guaranteed share, what it lends and borrows, and its caps. None means no limit."""
-
-    name: TeamName
-    #: A team of weight 2 is due twice as much as one of weight 1.
-    weight: float = 1.0
-    quota: Quota = Quota()
-    #: GPUs of its idle quota that others may use.
-    lending_limit_gpus: float | None = None
-    #: GPUs it may use beyond its quota while others lend them.
-    borrowing_limit_gpus: float | None = None
-    max_running: int | None = None
-    max_queued: int | None = None
-    max_running_per_user: int | None = None
-    max_queued_per_user: int | None = None
-    max_gpus_per_user: float | None = None
-    #: Longest any attempt of the team may take, whatever the run asks for.
-    max_wall: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

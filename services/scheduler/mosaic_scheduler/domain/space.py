@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mosaic.ids import AgentId, GpuId, WorkerName
+from mosaic.model.resources import GpuShare, Lease
 from mosaic_scheduler.domain.amount import Amount, thousandths
-from mosaic_scheduler.domain.run import GpuShare, Lease, RunningAttempt
+from mosaic_scheduler.domain.run import RunningAttempt
 from mosaic_scheduler.domain.snapshot import Agent, Node
 
 WHOLE = 1000
@@ -39,11 +40,10 @@ class Holding(NamedTuple):
 class Seat:
     """An agent on a node, with the attempts it can still take."""
 
-    __slots__ = ("agent_id", "capabilities", "free_slots")
+    __slots__ = ("agent_id", "free_slots")
 
     def __init__(self, agent: Agent) -> None:
         self.agent_id = agent.agent_id
-        self.capabilities = agent.capabilities
         self.free_slots = agent.slots
 
 

@@ -7,32 +7,45 @@ from datetime import datetime
 from typing import Any
 
 from mosaic.lifecycle import AttemptFact, RunFact, advance, is_terminal
-from mosaic_scheduler.domain.entries import AttemptEntry, HistoryEntry, RunEntry
+from mosaic.model.attempt import Attempt, Directive
+from mosaic.model.run import Change, Run
 
 
 def move_run(
-    entry: RunEntry, fact: RunFact, *, at: datetime, actor: str, detail: str = "", **changes: Any
-) -> tuple[RunEntry, HistoryEntry]:
-    """Return *entry* after *fact*, with *changes* to its other fields, and the line of history.
+    run: Run, fact: RunFact, *, at: datetime, actor: str, detail: str = "", **changes: Any
+) -> tuple[Run, Change]:
+    """Return *run* after *fact*, with *changes* to its other fields, and the line of history.
 
     Raises:
         IllegalTransition: the fact cannot be true of the run as it stands.
     """
-    after = advance(entry.state, fact)
+    after = advance(run.state, fact)
     if is_terminal(after):
         changes.setdefault("ended_at", at)
-    moved = replace(entry, state=after, updated_at=at, **changes)
-    note = HistoryEntry(entry.run_id, moved.attempt, at, fact.value, entry.state.value, after.value, actor, detail)
+    moved = replace(run, state=after, updated_at=at, **changes)
+    note = Change(run.run_id, moved.attempt, at, fact.value, run.state.value, after.value, actor, detail)
     return moved, note
 
 
-def move_attempt(entry: AttemptEntry, fact: AttemptFact, *, at: datetime, **changes: Any) -> AttemptEntry:
-    """Return *entry* after *fact*, with *changes* to its other fields.
+def move_attempt(attempt: Attempt, fact: AttemptFact, *, at: datetime, **changes: Any) -> Attempt:
+    """Return *attempt* after *fact*, with *changes* to its other fields.
 
     Raises:
         IllegalTransition: the fact cannot be true of the attempt as it stands.
     """
-    after = advance(entry.state, fact)
+    after = advance(attempt.state, fact)
     if is_terminal(after):
         changes.setdefault("ended_at", at)
-    return replace(entry, state=after, **changes)
+    return replace(attempt, state=after, **changes)
+
+
+def request_of(directive: Directive) -> str:
+    """Return what the history of a run calls it when a person asks for *directive*."""
+    return f"{directive.value}_requested"
+
+
+def placed(run: Run, attempt: Attempt | None) -> Run:
+    """Return *run* with where the attempt that counts executes."""
+    if attempt is None:
+        return run
+    return replace(run, agent_id=attempt.agent_id, node_id=attempt.node_id, gpu_ids=attempt.lease.gpu_ids)

@@ -9,16 +9,18 @@ from typing import Any
 import grpc
 
 from mosaic.errors import BadInput
-from mosaic.hosting.changes import Bell
+from mosaic.hosting.changes import ChangeSignal
 from mosaic.ids import AgentId, RunId, TeamName, is_id
-from mosaic.wire.convert import to_timestamp
+from mosaic.model.attempt import HeldAttempt, RunDetail
+from mosaic.model.run import Run
+from mosaic.model.team import Team
+from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1 import scheduler_pb2_grpc
-from mosaic_scheduler.domain.entries import RunEntry
-from mosaic_scheduler.domain.snapshot import Team
+from mosaic_scheduler.domain.transition import placed
 from mosaic_scheduler.entrypoints import messages
-from mosaic_scheduler.handlers import claims, commands, queries, submit
-from mosaic_scheduler.handlers.rounds import RoundSettings
+from mosaic_scheduler.handlers import claims, commands, lookup, queries, submit
+from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.ports import Clock, Fleet, RunStore, Secrets
 
 _PAGE = 100
@@ -38,7 +40,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         secrets: Secrets,
         clock: Clock,
         rounds: RoundSettings,
-        bell: Bell,
+        changes: ChangeSignal,
         changed: Callable[[], None],
     ) -> None:
         """Answer from *store*; call *changed* after everything that a round should look at."""
@@ -47,14 +49,14 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._secrets = secrets
         self._clock = clock
         self._rounds = rounds
-        self._bell = bell
+        self._changes = changes
         self._ending = threading.Event()
         self._changed = changed
 
     def end_streams(self) -> None:
         """End everything that is being watched."""
         self._ending.set()
-        self._bell.ring()
+        self._changes.notify()
 
     def Submit(self, request: wire.SubmitRequest, context: Any) -> wire.SubmitResponse:
         """Accept runs, or say what would happen to them."""
@@ -71,7 +73,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
             return wire.SubmitResponse(prediction=sentences)
         accepted = submit.submit(asked, store=self._store, fleet=self._fleet, secrets=self._secrets, clock=self._clock)
         self._changed()
-        runs = [messages.run_message(run) for run in accepted.runs]
+        runs = [to_wire(run, wire.Run) for run in accepted.runs]
         return wire.SubmitResponse(runs=runs, repeated_submit=accepted.repeated)
 
     def Cancel(self, request: wire.RunCommand, context: Any) -> wire.Run:
@@ -109,15 +111,11 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     def GetRun(self, request: wire.GetRunRequest, context: Any) -> wire.RunDetail:
         """Return a run with its attempts and history."""
         with self._store.read() as work:
-            run = commands.find(work, request.run_id)
+            run = lookup.find(work, request.run_id)
             attempts = work.attempts(run.run_id)
             history = work.history(run.run_id)
         current = next((attempt for attempt in attempts if attempt.attempt == run.attempt), None)
-        return wire.RunDetail(
-            run=messages.run_message(run, current),
-            attempts=[messages.attempt_message(attempt) for attempt in attempts],
-            history=[messages.change_message(entry) for entry in history],
-        )
+        return to_wire(RunDetail(placed(run, current), tuple(attempts), tuple(history)), wire.RunDetail)
 
     def ListRuns(self, request: wire.ListRunsRequest, context: Any) -> wire.ListRunsResponse:
         """Return runs, newest first."""
@@ -126,18 +124,18 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         with self._store.read() as work:
             found = work.list_runs(wanted, limit=size + 1, before=request.page_token)
         more = found[size - 1].run_id if len(found) > size else ""
-        runs = [messages.run_message(run) for run in found[:size]]
+        runs = [to_wire(run, wire.Run) for run in found[:size]]
         return wire.ListRunsResponse(runs=runs, next_page_token=more)
 
     def WatchRuns(self, request: wire.WatchRunsRequest, context: grpc.ServicerContext) -> Iterator[wire.Run]:
         """Stream runs as they change."""
         wanted: set[RunId] = set()
-        revision, count = -1, self._bell.rings()
+        revision, count = -1, self._changes.count()
         while context.is_active() and not self._ending.is_set():
             with self._store.read() as work:
                 newest = work.revision()
                 if revision < 0 and request.run_ids:
-                    found = [commands.find(work, name) for name in request.run_ids]
+                    found = [lookup.find(work, name) for name in request.run_ids]
                     wanted = {run.run_id for run in found}
                     rows = [(run, work.attempt(run.run_id, run.attempt)) for run in found]
                 else:
@@ -145,26 +143,21 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
             revision = newest
             for run, attempt in rows:
                 if not wanted or run.run_id in wanted:
-                    yield messages.run_message(run, attempt)
-            count = self._bell.wait(count, _WATCH_AGAIN_S)
+                    yield to_wire(placed(run, attempt), wire.Run)
+            count = self._changes.wait(count, _WATCH_AGAIN_S)
 
-    def Explain(self, request: wire.GetRunRequest, context: Any) -> wire.ExplainResponse:
+    def Explain(self, request: wire.GetRunRequest, context: Any) -> wire.Explanation:
         """Say why a run waits and when it may start."""
         with self._store.read() as work:
-            run = commands.find(work, request.run_id)
+            run = lookup.find(work, request.run_id)
         told = queries.explain_run(
             run, store=self._store, fleet=self._fleet, clock=self._clock, policy=self._rounds.policy
         )
-        return wire.ExplainResponse(
-            sentences=told.sentences,
-            estimated_start=to_timestamp(told.estimated_start),
-            assumption=told.assumption,
-            queue_position=told.queue_position,
-        )
+        return to_wire(told, wire.Explanation)
 
-    def SetTeam(self, request: wire.Team, context: Any) -> wire.Team:
+    def SetTeam(self, request: wire.SetTeamRequest, context: Any) -> wire.Team:
         """Set up a team, or change the terms that are given."""
-        name = TeamName(request.name)
+        name = TeamName(request.team.name)
         if not is_id(name):
             raise BadInput("team", [f"{name!r} is not a name"])
         with self._store.write() as work:
@@ -172,41 +165,36 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
             team = messages.changed_team(known.get(name, Team(name)), request)
             work.save_team(team)
         self._changed()
-        return messages.team_message(team)
+        return to_wire(team, wire.Team)
 
     def ListTeams(self, request: wire.ListTeamsRequest, context: Any) -> wire.ListTeamsResponse:
         """Return every team."""
         with self._store.read() as work:
-            return wire.ListTeamsResponse(teams=[messages.team_message(team) for team in work.teams()])
+            return wire.ListTeamsResponse(teams=[to_wire(team, wire.Team) for team in work.teams()])
 
     def Claim(self, request: wire.ClaimRequest, context: Any) -> wire.Launch:
         """Give an attempt to the agent that asks for it."""
         agent_id = AgentId(request.agent_id)
         claims.check_session(agent_id, request.session_token, fleet=self._fleet)
-        claimed = claims.claim(
+        launch = claims.claim(
             RunId(request.run_id),
             request.attempt,
             agent_id,
             store=self._store,
             secrets=self._secrets,
             clock=self._clock,
-            lease=self._rounds.lease,
-            retry=self._rounds.retry,
+            settings=self._rounds,
         )
-        self._bell.ring()
-        return messages.launch_message(claimed, self._rounds)
+        self._changes.notify()
+        return to_wire(launch, wire.Launch)
 
     def Renew(self, request: wire.RenewRequest, context: Any) -> wire.RenewResponse:
         """Extend leases and tell what is wanted of each attempt."""
         agent_id = AgentId(request.agent_id)
         claims.check_session(agent_id, request.session_token, fleet=self._fleet)
-        held = [claims.Held(RunId(held.run_id), held.attempt, held.control_token) for held in request.held]
-        answers = claims.renew(agent_id, held, store=self._store, clock=self._clock, lease=self._rounds.lease)
-        wishes = [
-            wire.Wish(run_id=run_id, attempt=attempt, directive=messages.directive(wish))  # type: ignore[arg-type]
-            for run_id, attempt, wish in answers
-        ]
-        return wire.RenewResponse(wishes=wishes)
+        held = [from_wire(held, HeldAttempt) for held in request.held]
+        told = claims.renew(agent_id, held, store=self._store, clock=self._clock, lease=self._rounds.lease)
+        return wire.RenewResponse(directives=[to_wire(one, wire.AttemptDirective) for one in told])
 
     def Report(self, request: wire.ReportRequest, context: Any) -> wire.ReportResponse:
         """Take in a fact about an attempt."""
@@ -215,9 +203,9 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._changed()
         return wire.ReportResponse()
 
-    def _after(self, run: RunEntry) -> wire.Run:
+    def _after(self, run: Run) -> wire.Run:
         self._changed()
-        return messages.run_message(run)
+        return to_wire(run, wire.Run)
 
 
 def _actor(request: wire.RunCommand) -> str:

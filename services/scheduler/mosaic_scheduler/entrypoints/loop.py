@@ -8,13 +8,13 @@ import time
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from mosaic.errors import MosaicError
+from mosaic.errors import DatabaseUnavailable, MosaicError
 from mosaic_scheduler.handlers.rounds import Rounds
 from mosaic_scheduler.ports import Leadership
 
 log = structlog.get_logger(__name__)
 
-#: Healing rounds when nothing happens: lost leases, lost rings, backoffs that end.
+#: Healing rounds when nothing happens: lost leases, lost dispatches, backoffs that end.
 _SWEEP_S = 1.0
 _PAUSE_S = 0.2
 
@@ -28,6 +28,7 @@ class PlanningLoop:
         self._woken = threading.Event()
         self._stopping = threading.Event()
         self._leads = False
+        self._store_was_away = False
         self._fault: str | None = "no round has run yet"
         self._thread = threading.Thread(target=self._run, name="planning", daemon=True)
         self._round_seconds = Histogram(
@@ -77,6 +78,7 @@ class PlanningLoop:
             except MosaicError as error:
                 self._failed.inc()
                 self._fault = str(error)
+                self._store_was_away |= isinstance(error, DatabaseUnavailable)
                 log.warning("round failed; the next one tries again", reason=str(error))
                 # Without a pause a database that is away would be asked as fast as we can ask.
                 self._stopping.wait(_PAUSE_S)
@@ -99,6 +101,10 @@ class PlanningLoop:
         if not self._leads:
             self._waiting.set(0)
             return
+        if self._store_was_away:
+            # A store that is away, or whose disk is full, takes no renewals: agents that tried are not lost.
+            self._rounds.give_time()
+            self._store_was_away = False
         if sweep:
             self._rounds.sweep()
         with self._round_seconds.time():

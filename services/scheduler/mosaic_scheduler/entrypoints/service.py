@@ -7,10 +7,10 @@ from collections.abc import Callable
 from celery import Celery
 from prometheus_client import CollectorRegistry
 
-from mosaic.events.sealed import RunSealed
-from mosaic.hosting.changes import Bell
+from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
+from mosaic.model.attempt import RunFinished
 from mosaic.wire.v1 import scheduler_pb2, scheduler_pb2_grpc
 from mosaic_scheduler import bootstrap
 from mosaic_scheduler.entrypoints.fitting_gauge import FittingGauge
@@ -29,11 +29,13 @@ class SchedulerService:
         *,
         metrics: CollectorRegistry,
         celery: Celery | None = None,
-        on_sealed: Callable[[RunSealed], None] | None = None,
+        on_run_finished: Callable[[RunFinished], None] | None = None,
     ) -> None:
-        """Build from *settings*; *celery* and *on_sealed* are for agents and telemetry in the same process."""
-        self._bell = Bell()
-        self._parts = bootstrap.build(settings, on_change=self._look_again, celery=celery, on_sealed=on_sealed)
+        """Build from *settings*; *celery* and *on_run_finished* are for agents and telemetry in the same process."""
+        self._changes = ChangeSignal()
+        self._parts = bootstrap.build(
+            settings, on_change=self._look_again, celery=celery, on_run_finished=on_run_finished
+        )
         self._fitting = FittingRuns(
             store=self._parts.store,
             fleet=self._parts.fleet,
@@ -48,7 +50,7 @@ class SchedulerService:
             secrets=self._parts.secrets,
             clock=self._parts.clock,
             rounds=self._parts.round_settings,
-            bell=self._bell,
+            changes=self._changes,
             changed=self._look_again,
         )
 
@@ -86,7 +88,7 @@ class SchedulerService:
         if loop is not None:
             self._fitting.look_at_machines()
             loop.wake()
-        self._bell.ring()
+        self._changes.notify()
 
     def _database_fault(self) -> str | None:
         self._parts.store.ping()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 
-def unkeepable(value: Any, where: str) -> Iterator[str]:
+def unstorable(value: Any, where: str) -> Iterator[str]:
     """Yield what of *value*, a JSON value that stands *where*, PostgreSQL would refuse."""
     if isinstance(value, str):
         if "\0" in value:
@@ -19,13 +19,13 @@ def unkeepable(value: Any, where: str) -> Iterator[str]:
     elif isinstance(value, Mapping):
         for key, item in value.items():
             place = f"{where}.{ascii(key)[1:-1]}"
-            yield from unkeepable(key, f"the name {place}")
-            yield from unkeepable(item, place)
+            yield from unstorable(key, f"the name {place}")
+            yield from unstorable(item, place)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from unkeepable(item, f"{where}[{index}]")
+            yield from unstorable(item, f"{where}[{index}]")
 
 
-def keepable(text: str) -> str:
+def sanitize(text: str) -> str:
     """Return *text* with a mark where PostgreSQL would refuse a character."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -6,16 +6,18 @@ import hashlib
 import hmac
 import secrets as entropy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from mosaic.errors import SessionRejected, StaleAttempt
 from mosaic.ids import AgentId, RunId
 from mosaic.lifecycle import AttemptFact, AttemptState, FailureKind, RunFact, RunState, is_terminal
-from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, Wish
+from mosaic.model.attempt import Attempt, AttemptDirective, Directive, HeldAttempt, Launch, Report
+from mosaic.model.run import Run
 from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.transition import move_attempt, move_run
 from mosaic_scheduler.handlers.endings import end_attempt, with_report
+from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.ports import Clock, Fleet, RunStore, RunTransaction, Secrets
 
 #: A fact that is no transition: a checkpoint worth continuing from exists.
@@ -32,43 +34,6 @@ _ENDINGS = (
 
 #: What an agent may tell of its attempt.
 REPORTABLE = (CHECKPOINT, *(fact.value for fact in (*_PROGRESS, *_ENDINGS)))
-
-
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """Everything the agent needs to execute the attempt."""
-
-    run: RunEntry
-    attempt: AttemptEntry
-    control_token: str
-    secrets: Mapping[str, str] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """An attempt an agent says it executes."""
-
-    run_id: RunId
-    attempt: int
-    control_token: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A fact about an attempt, told by the agent that holds its control token."""
-
-    run_id: RunId
-    attempt: int
-    control_token: str = field(repr=False)
-    #: One of `REPORTABLE`.
-    fact: str
-    failure_kind: str = ""
-    reason: str = ""
-    exit_code: int | None = None
-    last_seq: int = -1
-    checkpoint: str = ""
-    checkpoint_at: datetime | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_session(agent_id: AgentId, token: str, *, fleet: Fleet) -> None:
@@ -89,9 +54,8 @@ def claim(
     store: RunStore,
     secrets: Secrets,
     clock: Clock,
-    lease: timedelta,
-    retry: RetrySettings,
-) -> Claimed:
+    settings: RoundSettings,
+) -> Launch:
     """Give the attempt to the agent; exactly one claim of an attempt succeeds.
 
     An attempt whose secrets have vanished since the submit ends here: it cannot do its work without them.
@@ -113,29 +77,40 @@ def claim(
             at=now,
             claimed_at=now,
             control_digest=_digest(token),
-            lease_until=now + lease,
+            lease_until=now + settings.lease,
             ends_by=attempt.ends_by and attempt.ends_by + (now - attempt.admitted_at),
             resumed_from=run.checkpoint,
         )
         values = {variable: secrets.value(name) for variable, name in run.spec.secrets.items()}
         missing = _missing(run, values)
         if missing:
-            _fail_unstarted(work, run, attempt, at=now, reason=missing, retry=retry)
+            _fail_unstarted(work, run, attempt, at=now, reason=missing, retry=settings.retry)
         else:
             work.save_attempt(attempt)
-            run = work.save_run(replace(run, updated_at=now))
+            work.save_run(replace(run, updated_at=now))
     if missing:
         raise StaleAttempt(run_id, number, missing)
-    return Claimed(run, attempt, token, {variable: value for variable, value in values.items() if value is not None})
+    return Launch(
+        run_id=run_id,
+        attempt=number,
+        spec=run.spec,
+        lease=attempt.lease,
+        secrets={variable: value for variable, value in values.items() if value is not None},
+        control_token=token,
+        hang_limit=(run.spec.hang_limit or settings.hang_limit) or None,
+        grace=settings.grace,
+        lease_for=settings.lease,
+        resume_from=attempt.resumed_from,
+    )
 
 
-def _missing(run: RunEntry, values: Mapping[str, str | None]) -> str:
+def _missing(run: Run, values: Mapping[str, str | None]) -> str:
     names = [f"{run.spec.secrets[variable]!r} (for {variable})" for variable, value in values.items() if value is None]
     return f"the scheduler no longer has secret {', '.join(sorted(names))}" if names else ""
 
 
 def _fail_unstarted(
-    work: RunTransaction, run: RunEntry, attempt: AttemptEntry, *, at: datetime, reason: str, retry: RetrySettings
+    work: RunTransaction, run: Run, attempt: Attempt, *, at: datetime, reason: str, retry: RetrySettings
 ) -> None:
     """End an attempt that cannot be handed over; a secret that returns soon is found by the next one."""
     kind = FailureKind.INFRASTRUCTURE
@@ -145,27 +120,27 @@ def _fail_unstarted(
 
 
 def renew(
-    agent_id: AgentId, held: Sequence[Held], *, store: RunStore, clock: Clock, lease: timedelta
-) -> list[tuple[RunId, int, Wish | None]]:
-    """Extend the leases of *held* and return what is wanted of each; None means: no longer yours.
+    agent_id: AgentId, held: Sequence[HeldAttempt], *, store: RunStore, clock: Clock, lease: timedelta
+) -> list[AttemptDirective]:
+    """Extend the leases of *held* and return what is wanted of each.
 
-    Attempts that wait for this agent's claim are returned too, so that a lost ring is healed.
+    Attempts that wait for this agent's claim are returned too, so that a lost dispatch is healed.
     """
     with store.read() as work:
         known = {(attempt.run_id, attempt.attempt): attempt for attempt in work.held_by(agent_id)}
     kept: list[tuple[RunId, int]] = []
-    answers: list[tuple[RunId, int, Wish | None]] = []
+    answers: list[AttemptDirective] = []
     for claimed in held:
         key = (claimed.run_id, claimed.attempt)
         attempt = known.pop(key, None)
         if attempt is None or not _controls(attempt, claimed.control_token):
-            answers.append((*key, None))
+            answers.append(AttemptDirective(*key, Directive.ABANDON))
             continue
         kept.append(key)
-        answers.append((*key, attempt.wish))
+        answers.append(AttemptDirective(*key, attempt.directive))
     store.extend_leases(kept, clock() + lease)
     waiting = [key for key, attempt in known.items() if attempt.state is AttemptState.ADMITTED]
-    return answers + [(*key, Wish.CONTINUE) for key in waiting]
+    return answers + [AttemptDirective(*key, Directive.CONTINUE) for key in waiting]
 
 
 def report(fact: Report, *, store: RunStore, clock: Clock, retry: RetrySettings) -> None:
@@ -191,7 +166,7 @@ def report(fact: Report, *, store: RunStore, clock: Clock, retry: RetrySettings)
 
 
 def _apply(
-    work: RunTransaction, run: RunEntry, attempt: AttemptEntry, fact: Report, *, now: datetime, retry: RetrySettings
+    work: RunTransaction, run: Run, attempt: Attempt, fact: Report, *, now: datetime, retry: RetrySettings
 ) -> None:
     name, actor = AttemptFact(fact.fact), f"agent:{attempt.agent_id}"
     attempt = with_report(attempt, exit_code=fact.exit_code, last_seq=fact.last_seq, versions=dict(fact.versions))
@@ -203,21 +178,21 @@ def _apply(
 
 
 def _progress(
-    work: RunTransaction, run: RunEntry, attempt: AttemptEntry, fact: AttemptFact, *, now: datetime, actor: str
+    work: RunTransaction, run: Run, attempt: Attempt, fact: AttemptFact, *, now: datetime, actor: str
 ) -> None:
     if run.state is RunState.STOPPING:
         return  # asked to stop meanwhile: that it also started or paused changes nothing
-    # A wish that came true is no longer a wish.
-    wish = Wish.CONTINUE if attempt.wish in (Wish.PAUSE, Wish.RESUME) else attempt.wish
+    # What came true is no longer wanted.
+    directive = Directive.CONTINUE if attempt.directive in (Directive.PAUSE, Directive.RESUME) else attempt.directive
     started = {"started_at": now} if fact is AttemptFact.STARTED else {}
-    work.save_attempt(move_attempt(attempt, fact, at=now, wish=wish, **started))
+    work.save_attempt(move_attempt(attempt, fact, at=now, directive=directive, **started))
     began = run.started_at or (now if fact is AttemptFact.STARTED else None)
     moved, note = move_run(run, RunFact(fact.value), at=now, actor=actor, started_at=began)
     work.add_history([note])
     work.save_run(moved)
 
 
-def _current(work: RunTransaction, run_id: RunId, number: int) -> tuple[RunEntry, AttemptEntry]:
+def _current(work: RunTransaction, run_id: RunId, number: int) -> tuple[Run, Attempt]:
     run, attempt = work.run(run_id), work.attempt(run_id, number)
     if run is None or attempt is None:
         raise StaleAttempt(run_id, number, "nothing is known of it")
@@ -226,19 +201,19 @@ def _current(work: RunTransaction, run_id: RunId, number: int) -> tuple[RunEntry
     return run, attempt
 
 
-def _with_checkpoint(run: RunEntry, fact: Report, now: datetime) -> RunEntry:
+def _with_checkpoint(run: Run, fact: Report, now: datetime) -> Run:
     if not fact.checkpoint:
         return run
     return replace(run, checkpoint=fact.checkpoint, checkpoint_at=fact.checkpoint_at or now, updated_at=now)
 
 
-def _same_ending(attempt: AttemptEntry, fact: Report) -> bool:
-    # What the agent calls cancelled may stand here as preempted: the wish decided the word.
+def _same_ending(attempt: Attempt, fact: Report) -> bool:
+    # What the agent calls cancelled may stand here as preempted: the directive decided the word.
     stopped = {AttemptState.CANCELLED.value, AttemptState.PREEMPTED.value, AttemptState.FAILED.value}
     return fact.fact == attempt.state.value or {fact.fact, attempt.state.value} <= stopped
 
 
-def _controls(attempt: AttemptEntry, token: str) -> bool:
+def _controls(attempt: Attempt, token: str) -> bool:
     return bool(attempt.control_digest) and hmac.compare_digest(attempt.control_digest, _digest(token))
 
 

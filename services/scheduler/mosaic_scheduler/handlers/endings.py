@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 
-from mosaic.events.sealed import RunSealed, SealedAttempt
-from mosaic.lifecycle import AttemptFact, AttemptState, FailureKind, RunFact, is_terminal
-from mosaic_scheduler.domain.entries import AttemptEntry, RunEntry, Wish
-from mosaic_scheduler.domain.retry import (
-    Failure,
-    RetrySettings,
-    next_attempt,
-)
-from mosaic_scheduler.domain.transition import move_attempt, move_run
-from mosaic_scheduler.ports import OutboxMessage, RunTransaction
+from mosaic.lifecycle import AttemptFact, AttemptState, FailureKind, RunFact
+from mosaic.model.attempt import Attempt, Directive
+from mosaic.model.run import Run
+from mosaic_scheduler.domain.retry import Failure, RetrySettings, next_attempt, takes_agents_down
+from mosaic_scheduler.domain.transition import move_attempt, move_run, request_of
+from mosaic_scheduler.ports import OutboxKind, OutboxMessage, RunTransaction
 
-#: Whose wish an ending fulfilled, when the agent only knows that it was told to stop.
-_ENDED_BY_WISH = {
-    Wish.CANCEL: AttemptFact.CANCELLED,
-    Wish.PREEMPT: AttemptFact.PREEMPTED,
-    Wish.EXPIRE: AttemptFact.FAILED,
+#: What an ending was asked for by, when the agent only knows that it was told to stop.
+_ENDED_AS_TOLD = {
+    Directive.CANCEL: AttemptFact.CANCELLED,
+    Directive.PREEMPT: AttemptFact.PREEMPTED,
+    Directive.EXPIRE: AttemptFact.FAILED,
 }
 
 #: What kind of failure an ending is that was told without one.
@@ -30,8 +26,8 @@ _UNSAID = {AttemptFact.FAILED: FailureKind.CRASH, AttemptFact.LOST: FailureKind.
 
 def end_attempt(
     work: RunTransaction,
-    run: RunEntry,
-    attempt: AttemptEntry,
+    run: Run,
+    attempt: Attempt,
     fact: AttemptFact,
     *,
     at: datetime,
@@ -39,13 +35,15 @@ def end_attempt(
     kind: FailureKind | None = None,
     reason: str = "",
     settings: RetrySettings,
-) -> RunEntry:
+) -> Run:
     """Record that *attempt* ended with *fact* and decide what becomes of its run."""
-    if fact is not AttemptFact.SUCCEEDED and attempt.wish in _ENDED_BY_WISH:
-        fact = _ENDED_BY_WISH[attempt.wish]
-        kind = FailureKind.TIME_LIMIT if attempt.wish is Wish.EXPIRE else kind
+    if fact is not AttemptFact.SUCCEEDED and attempt.directive in _ENDED_AS_TOLD:
+        fact = _ENDED_AS_TOLD[attempt.directive]
+        kind = FailureKind.TIME_LIMIT if attempt.directive is Directive.EXPIRE else kind
     if fact is AttemptFact.PREEMPTED:
         kind = FailureKind.PREEMPTED
+        # Who planned it wrote down why; an agent that leaves does not say so.
+        reason = attempt.reason or reason or f"agent {attempt.agent_id} was stopped"
     kind = kind or _UNSAID.get(fact)
     ended = move_attempt(
         attempt,
@@ -63,28 +61,31 @@ def end_attempt(
     return _retry_or_fail(work, run, kind, at=at, actor=actor, reason=reason, settings=settings)
 
 
-def cancel_waiting(work: RunTransaction, run: RunEntry, *, at: datetime, actor: str, reason: str) -> RunEntry:
+def cancel_waiting(work: RunTransaction, run: Run, *, at: datetime, actor: str, reason: str) -> Run:
     """End a run that nobody executes."""
     return _finish(work, run, RunFact.CANCELLED, at=at, actor=actor, code="cancelled", reason=reason)
 
 
 def _retry_or_fail(
     work: RunTransaction,
-    run: RunEntry,
+    run: Run,
     kind: FailureKind,
     *,
     at: datetime,
     actor: str,
     reason: str,
     settings: RetrySettings,
-) -> RunEntry:
+) -> Run:
     *history, failure = _failures(run, work.attempts(run.run_id))
     decision = next_attempt(run.run_id, failure, history, _own_budget(run, settings))
     if decision is None:
+        if takes_agents_down([*history, failure], settings):
+            often = f"{settings.lost_loop_length} agents in a row were lost soon after they had begun with it"
+            reason = f"given up, since {often}; the last: {reason}"
         return _finish(work, run, RunFact.FAILED, at=at, actor=actor, code=kind.value, reason=reason)
     moved, note = move_run(
         run,
-        RunFact.REQUEUED,
+        RunFact.HELD if _is_to_stay_paused(work, run) else RunFact.REQUEUED,
         at=at,
         actor=actor,
         detail=reason,
@@ -96,7 +97,14 @@ def _retry_or_fail(
     return work.save_run(moved)
 
 
-def _own_budget(run: RunEntry, settings: RetrySettings) -> RetrySettings:
+def _is_to_stay_paused(work: RunTransaction, run: Run) -> bool:
+    """Tell whether a person paused *run* and nobody has resumed it: how its attempt ended does not change that."""
+    pause, resume = request_of(Directive.PAUSE), request_of(Directive.RESUME)
+    asked = [change.fact for change in work.history(run.run_id) if change.fact in (pause, resume)]
+    return asked[-1:] == [pause]
+
+
+def _own_budget(run: Run, settings: RetrySettings) -> RetrySettings:
     """The owner of a run may choose how many crashes are forgiven; the other budgets are the platform's."""
     if run.spec.max_retries is None:
         return settings
@@ -104,7 +112,7 @@ def _own_budget(run: RunEntry, settings: RetrySettings) -> RetrySettings:
     return replace(settings, budgets={**settings.budgets, FailureKind.CRASH: crash})
 
 
-def _failures(run: RunEntry, attempts: Sequence[AttemptEntry]) -> list[Failure]:
+def _failures(run: Run, attempts: Sequence[Attempt]) -> list[Failure]:
     # What the next attempt resumed from tells whether this one got further than its own start.
     left_behind = [*(attempt.resumed_from for attempt in attempts[1:]), run.checkpoint]
     return [
@@ -119,64 +127,14 @@ def _failures(run: RunEntry, attempts: Sequence[AttemptEntry]) -> list[Failure]:
     ]
 
 
-def _finish(
-    work: RunTransaction, run: RunEntry, fact: RunFact, *, at: datetime, actor: str, code: str, reason: str
-) -> RunEntry:
+def _finish(work: RunTransaction, run: Run, fact: RunFact, *, at: datetime, actor: str, code: str, reason: str) -> Run:
     moved, note = move_run(run, fact, at=at, actor=actor, detail=reason, reason_code=code, reason=reason)
     work.add_history([note])
     moved = work.save_run(moved)
-    payload = sealed(moved, work.attempts(run.run_id)).model_dump(mode="json")
-    work.send_later(OutboxMessage("seal", run.run_id, moved.attempt, payload))
+    work.send_later(OutboxMessage(OutboxKind.RUN_FINISHED, run.run_id, moved.attempt))
     return moved
 
 
-def sealed(run: RunEntry, attempts: list[AttemptEntry]) -> RunSealed:
-    """Return what telemetry needs to know about an ended run to write its manifest."""
-    spec = run.spec
-    return RunSealed(
-        run_id=run.run_id,
-        outcome=run.state.value,
-        reason_code=run.reason_code,
-        reason=run.reason,
-        spec={
-            "worker": spec.worker,
-            "config": dict(spec.config),
-            "seed": spec.seed,
-            "name": spec.name,
-            "team": spec.team,
-            "user": spec.user,
-            "priority": spec.priority.label,
-            "labels": dict(spec.labels),
-            "resources": asdict(spec.requirements),
-        },
-        config_digest=spec.digest(),
-        submitted_at=run.submitted_at,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        attempts=tuple(_sealed_attempt(attempt) for attempt in attempts if is_terminal(attempt.state)),
-    )
-
-
-def _sealed_attempt(attempt: AttemptEntry) -> SealedAttempt:
-    return SealedAttempt(
-        attempt=attempt.attempt,
-        state=attempt.state.value,
-        agent_id=attempt.agent_id,
-        node_id=attempt.node_id,
-        gpu_ids=tuple(held.gpu_id for held in attempt.lease.gpus),
-        started_at=attempt.started_at,
-        ended_at=attempt.ended_at,
-        failure_kind=attempt.failure_kind,
-        reason=attempt.reason,
-        exit_code=attempt.exit_code,
-        last_seq=attempt.last_seq,
-        versions=dict(attempt.versions),
-        resumed_from=attempt.resumed_from,
-    )
-
-
-def with_report(
-    attempt: AttemptEntry, *, exit_code: int | None, last_seq: int, versions: dict[str, str]
-) -> AttemptEntry:
+def with_report(attempt: Attempt, *, exit_code: int | None, last_seq: int, versions: dict[str, str]) -> Attempt:
     """Return *attempt* with what its agent said about the end."""
     return replace(attempt, exit_code=exit_code, last_seq=last_seq, versions={**attempt.versions, **versions})

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Iterator
+from dataclasses import replace
 
+from mosaic.errors import did_you_mean
 from mosaic.ids import RunId
 from mosaic.lifecycle import RunState, is_terminal
-from mosaic_scheduler.domain.entries import RunEntry, as_queued, as_running
-from mosaic_scheduler.domain.explain import estimate_start, explain, position
-from mosaic_scheduler.domain.snapshot import PolicySettings, Snapshot, Team
+from mosaic.model.run import Explanation, Run
+from mosaic.model.team import Team
+from mosaic.worker.environments import catalog, find
+from mosaic_scheduler.domain.explain import estimate_start, explain, how_to_resume, position
+from mosaic_scheduler.domain.planner import Planner
+from mosaic_scheduler.domain.reasons import WAITING_CODES
+from mosaic_scheduler.domain.run import as_queued, as_running
+from mosaic_scheduler.domain.snapshot import PolicySettings, Snapshot
 from mosaic_scheduler.handlers.submit import DEFAULT_TEAM, Request, earlier_submit, validate
 from mosaic_scheduler.ports import Clock, Fleet, FleetView, RunStore, Secrets
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """Why a run stands where it stands, and when it may start."""
-
-    sentences: tuple[str, ...]
-    estimated_start: datetime | None = None
-    assumption: str = ""
-    queue_position: int = 0
 
 
 def snapshot_of(store: RunStore, view: FleetView, policy: PolicySettings) -> Snapshot:
@@ -45,21 +41,45 @@ def snapshot_of(store: RunStore, view: FleetView, policy: PolicySettings) -> Sna
     )
 
 
-def explain_run(run: RunEntry, *, store: RunStore, fleet: Fleet, clock: Clock, policy: PolicySettings) -> Told:
+def explain_run(run: Run, *, store: RunStore, fleet: Fleet, clock: Clock, policy: PolicySettings) -> Explanation:
     """Say why *run* waits, where it runs, or how it ended."""
     if is_terminal(run.state):
         how = f"it has ended: {run.state.value}"
-        return Told((f"{how} ({run.reason})" if run.reason else how,))
-    snapshot, now = snapshot_of(store, fleet.view(), policy), clock()
-    sentences = tuple(explain(run.run_id, snapshot, now=now))
-    waiting = next((queued for queued in snapshot.queued if queued.run_id == run.run_id), None)
+        return Explanation((f"{how} ({_first_line(run.reason)})" if run.reason else how,))
+    planner, now = Planner(snapshot_of(store, fleet.view(), policy)), clock()
+    if run.state is RunState.PAUSED and run.run_id not in planner.running:
+        return Explanation(_about_held(run))
+    waiting = planner.queued.get(run.run_id)
     if waiting is None:
-        return Told(sentences)
-    if run.reason:
-        sentences = (*sentences, f"its last attempt ended: {run.reason}")
-    guess = estimate_start(run.run_id, snapshot, now=now)
-    ahead = position(waiting, snapshot, now=now)
-    return Told(sentences, guess.starts_at, guess.assumption, ahead + 1)
+        return Explanation(tuple(explain(run.run_id, planner, now=now)))
+    # What the rounds have written is what everybody else is shown; a run that none has looked at is planned here.
+    known = run.reason if run.reason_code in WAITING_CODES else ""
+    sentences = [*explain(run.run_id, planner, now=now, reason=known), *_about_last_attempt(run, store)]
+    ahead = position(waiting, planner, now=now)
+    guess = estimate_start(run.run_id, planner, now=now)
+    return Explanation(tuple(sentences), guess.starts_at, guess.assumption, ahead + 1)
+
+
+def _about_last_attempt(run: Run, store: RunStore) -> list[str]:
+    with store.read() as work:
+        last = work.attempt(run.run_id, run.attempt) if run.attempt else None
+    return [f"its last attempt ended: {_first_line(last.reason)}"] if last and last.reason else []
+
+
+def _about_held(run: Run) -> tuple[str, ...]:
+    """Say of a paused run, whose attempt has ended, what is left of it."""
+    why = f": {_first_line(run.reason)}" if run.reason else ""
+    start = f"go on from {run.checkpoint}" if run.checkpoint else "begin anew: it had saved no checkpoint"
+    return (
+        f"it is paused and holds no machine, because its last attempt ended{why}",
+        f"its next attempt will {start}",
+        how_to_resume(run.run_id),
+    )
+
+
+def _first_line(reason: str) -> str:
+    """Return the line of a *reason* that says why; the others are what it was taken from."""
+    return reason.partition("\n")[0]
 
 
 def predict(
@@ -79,15 +99,30 @@ def predict(
         return [f"nothing new would start: its idempotency key was used before, for {known}"]
     view, now = fleet.view(), clock()
     run_id = RunId("dry-run")
-    entry = RunEntry(run_id, request.spec, RunState.QUEUED, now, now, not_before=request.not_before)
+    entry = Run(run_id, request.spec, RunState.QUEUED, now, now, not_before=request.spec.not_before)
     snapshot = snapshot_of(store, view, policy)
     worker = view.workers[request.spec.worker]
     asked = replace(snapshot, queued=(*snapshot.queued, as_queued(entry, worker.resume_grade)))
-    count = len(request.specs())
-    guess = estimate_start(run_id, asked, now=now)
+    count, planner = len(request.specs()), Planner(asked)
+    sentences = explain(run_id, planner, now=now)
+    guess = estimate_start(run_id, planner, now=now)
     when = f"{guess.starts_at:%Y-%m-%d %H:%M:%S} UTC" if guess.starts_at else "nobody can say when"
     return [
         f"{count} run{'s' if count > 1 else ''} of worker {worker.name} {worker.version} would be accepted",
-        *explain(run_id, asked, now=now),
+        *_remarks(request),
+        *sentences,
         f"expected start: {when}, if {guess.assumption}",
     ]
+
+
+def _remarks(request: Request) -> Iterator[str]:
+    """Yield what a person should know about a request that can be accepted."""
+    spec, env_id = request.spec, request.spec.config.get("env_id")
+    if request.before is not None:
+        yield f"it would continue run {request.before.run_id} from its last checkpoint, with seed {spec.seed}"
+    elif spec.seed is None and not request.seeds:
+        yield "no seed is asked for: one is drawn when it is submitted, which no plan below can know"
+    if isinstance(env_id, str) and find(env_id) is None:
+        near = did_you_mean(env_id, [known.env_id for known in catalog()])
+        if near:
+            yield f"environment {env_id!r} is not in the catalog{near}"

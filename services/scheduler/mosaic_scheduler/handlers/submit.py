@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets as entropy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from mosaic.errors import BadInput, Refused, did_you_mean
-from mosaic.ids import RunId, TeamName, WorkerName, is_id, new_run_id
+from mosaic.ids import RunId, TeamName, WorkerName, new_run_id
 from mosaic.lifecycle import RunState
-from mosaic.worker import environments
-from mosaic.worker.suitability import pair_fault
-from mosaic.worker.validation import validate_config
-from mosaic_scheduler.domain.entries import HistoryEntry, RunEntry, RunSpec
-from mosaic_scheduler.domain.run import Requirements
-from mosaic_scheduler.domain.snapshot import Node, Team
+from mosaic.model.resources import Resources
+from mosaic.model.run import Change, Run, RunSpec
+from mosaic.model.team import Team
+from mosaic.worker.spelling import as_published
+from mosaic_scheduler.handlers.checks import capacity_faults, config_faults, name_faults, seed_faults
+from mosaic_scheduler.handlers.continuation import checkpoint_of, continuation_faults, continuing
+from mosaic_scheduler.handlers.lookup import find
 from mosaic_scheduler.ports import Clock, Fleet, FleetView, RunStore, RunTransaction, Secrets, WorkerFacts
 
 #: The team that exists without being set up, so that one person needs no administration.
@@ -28,6 +30,9 @@ MAX_SEEDS = 1000
 #: Characters of an idempotency key.
 MAX_KEY = 256
 
+#: Bits of a seed that is drawn: what every library takes.
+SEED_BITS = 31
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -35,15 +40,20 @@ class Request:
 
     spec: RunSpec
     seeds: tuple[int, ...] = ()
-    not_before: datetime | None = None
     idempotency_key: str = ""
     #: What could not even be read, to be reported together with what is wrong otherwise.
     unreadable: tuple[str, ...] = ()
+    #: The run that this one continues.
+    before: Run | None = None
 
     def digest(self) -> str:
-        """Return what makes two requests the same."""
+        """Return what makes two requests the same; a seed that nobody asked for is not part of it."""
         spec = {**asdict(self.spec), "config": dict(self.spec.config)}
-        parts = [spec, list(self.seeds), self.not_before]
+        # Written as it was when the first keys were remembered: they still count.
+        spec["requirements"], not_before = spec.pop("resources"), spec.pop("not_before")
+        if not self.spec.continues:
+            del spec["continues"]
+        parts = [spec, list(self.seeds), not_before]
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
     def specs(self) -> list[RunSpec]:
@@ -55,19 +65,22 @@ class Request:
 class Accepted:
     """The runs of a submit; `repeated` when its idempotency key had been seen before."""
 
-    runs: tuple[RunEntry, ...]
+    runs: tuple[Run, ...]
     repeated: bool = False
 
 
 def validate(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets) -> Request:
-    """Return *request* with the worker's own needs filled in.
+    """Return *request* with the worker's own needs and the run that it continues filled in.
 
     Raises:
         BadInput: lists every fault of the request.
+        Refused: the run to be continued has not ended, or left no checkpoint.
+        RunNotFound: there is no such run to continue.
         Unavailable: the worker is not known here and the registry cannot be asked.
     """
-    spec, faults = request.spec, [*request.unreadable, *_name_faults(request)]
     with store.read() as work:
+        request = _with_predecessor(work, request)
+        spec, faults = request.spec, [*request.unreadable, *_request_faults(request), *name_faults(request.spec)]
         faults += _team_faults(spec.team, _teams(work))
     view = _view_with(spec.worker, fleet)
     worker = view.workers.get(spec.worker)
@@ -76,10 +89,13 @@ def validate(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secret
         listing = ", ".join(known) or "none yet: no agent has announced itself"
         faults.append(f"no worker is called {spec.worker!r}{did_you_mean(spec.worker, known)} (known: {listing})")
     else:
-        spec = replace(spec, requirements=_filled(spec.requirements, worker))
-        faults += _config_faults(spec, worker)
-        faults += _capacity_faults(spec, worker, view)
-        faults += spec.requirements.faults()
+        config = as_published(worker.config_schema, spec.config)
+        spec = replace(spec, config=config, resources=_filled(spec.resources, worker))
+        faults += config_faults(spec, worker)
+        faults += seed_faults(request.seeds, worker)
+        faults += capacity_faults(spec, worker, view)
+        faults += continuation_faults(spec, request.before, worker) if request.before else []
+        faults += spec.resources.faults()
     faults += [
         f"secret {name!r} (for {variable}) is not known to the scheduler"
         for variable, name in sorted(spec.secrets.items())
@@ -102,7 +118,7 @@ def submit(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets,
         earlier = earlier_submit(work, request)
         if earlier is not None:
             return earlier
-        entries = tuple(_enter(work, spec, request, clock()) for spec in request.specs())
+        entries = tuple(_enter(work, _with_seed(spec), request, clock()) for spec in request.specs())
         if request.idempotency_key:
             run_ids = [entry.run_id for entry in entries]
             work.remember_key(request.spec.team, request.idempotency_key, request.digest(), run_ids)
@@ -127,9 +143,26 @@ def _view_with(worker: WorkerName, fleet: Fleet) -> FleetView:
     return view if worker in view.workers else fleet.refresh()
 
 
-def _enter(work: RunTransaction, spec: RunSpec, request: Request, now: datetime) -> RunEntry:
-    entry = RunEntry(new_run_id(), spec, RunState.QUEUED, now, now, not_before=request.not_before)
-    work.add_history([HistoryEntry(entry.run_id, 0, now, "submitted", "", entry.state.value, f"user:{spec.user}")])
+def _with_predecessor(work: RunTransaction, request: Request) -> Request:
+    if not request.spec.continues:
+        return request
+    before = find(work, request.spec.continues)
+    return replace(request, spec=continuing(request.spec, before, request.seeds), before=before)
+
+
+def _with_seed(spec: RunSpec) -> RunSpec:
+    """A run whose seed nobody chose gets one that is written down, so that it can be repeated."""
+    return spec if spec.seed is not None else replace(spec, seed=entropy.randbits(SEED_BITS))
+
+
+def _enter(work: RunTransaction, spec: RunSpec, request: Request, now: datetime) -> Run:
+    entry, detail = Run(new_run_id(), spec, RunState.QUEUED, now, now, not_before=spec.not_before), ""
+    if request.before is not None:
+        begins_from = checkpoint_of(request.before)
+        entry = replace(entry, checkpoint=begins_from, checkpoint_at=request.before.checkpoint_at)
+        detail = f"continues {request.before.run_id} from {begins_from}"
+    actor = f"user:{spec.user}"
+    work.add_history([Change(entry.run_id, 0, now, "submitted", "", entry.state.value, actor, detail)])
     return work.save_run(entry)
 
 
@@ -168,10 +201,8 @@ def _check_queue_caps(work: RunTransaction, team: Team, request: Request) -> Non
         raise Refused(f"user {user} would have {own} runs waiting, {team.max_queued_per_user} are allowed")
 
 
-def _name_faults(request: Request) -> list[str]:
-    spec = request.spec
-    named = (("team", spec.team), ("user", spec.user))
-    faults = [f"{what} {name!r} is not a name" for what, name in named if not is_id(name)]
+def _request_faults(request: Request) -> list[str]:
+    spec, faults = request.spec, []
     if len(request.idempotency_key) > MAX_KEY:
         faults.append(f"the idempotency key has {len(request.idempotency_key)} characters, {MAX_KEY} are allowed")
     if len(request.seeds) > MAX_SEEDS:
@@ -183,61 +214,10 @@ def _name_faults(request: Request) -> list[str]:
     return faults
 
 
-def _filled(needs: Requirements, worker: WorkerFacts) -> Requirements:
+def _filled(needs: Resources, worker: WorkerFacts) -> Resources:
     """Where the person said nothing, the worker's own estimate counts."""
     return replace(
         needs,
         cpus=needs.cpus or float(worker.capabilities.get("cpu_cores") or 1),
         memory_mb=needs.memory_mb or int(worker.capabilities.get("estimated_memory_mb") or 512),
     )
-
-
-def _config_faults(spec: RunSpec, worker: WorkerFacts) -> list[str]:
-    config = dict(spec.config)
-    faults = [
-        f"config: {reserved} is set by the scheduler; leave it out of the config"
-        for reserved in ("run_id", "seed")
-        if reserved in config
-    ]
-    # The agent adds these two; they take part in the check so that "required" holds.
-    config |= {"run_id": "check", "seed": spec.seed}
-    seen = validate_config(worker.config_schema, config)
-    pair = _pair_faults(spec, worker)
-    # The reason why a pair cannot work says more than a list of environments that would.
-    faults += [f"config: {fault}" for fault in seen if not (pair and fault.startswith("env_id: "))]
-    return faults + pair
-
-
-def _pair_faults(spec: RunSpec, worker: WorkerFacts) -> list[str]:
-    """A pair that cannot work is refused now, not after an hour in the queue."""
-    asked = spec.config.get("env_id")
-    environment = environments.find(asked) if isinstance(asked, str) else None
-    reason = environments.why_not(environment, worker.capabilities) if environment else None
-    if reason:
-        return [f"worker {worker.name} cannot train on that environment: {reason}"]
-    fault = pair_fault(worker.config_schema, spec.config)
-    return [f"config: {fault}"] if fault else []
-
-
-def _capacity_faults(spec: RunSpec, worker: WorkerFacts, view: FleetView) -> list[str]:
-    needs = spec.requirements
-    if worker.capabilities.get("requires_gpu") and not (needs.gpus or needs.gpu_fraction):
-        return [f"worker {worker.name} needs a GPU; ask for --gpus 1 or a fraction"]
-    nodes = [view.nodes[agent.node_id] for agent in view.agents.values() if agent.worker == worker.name]
-    # No agent at this moment is not a fault: a machine may come back while the run waits.
-    if not nodes or any(_could_hold(needs, node) for node in nodes):
-        return []
-    largest = max(nodes, key=lambda node: (len(node.gpus), node.cpus, node.memory_mb))
-    has = f"{largest.cpus:g} cpus, {largest.memory_mb} MB and {len(largest.gpus)} GPUs"
-    return [f"no machine with worker {worker.name} could ever hold {_needs(needs)}; the largest has {has}"]
-
-
-def _could_hold(needs: Requirements, node: Node) -> bool:
-    cards = [gpu for gpu in node.gpus if gpu.memory_mb >= needs.gpu_memory_mb]
-    wanted = needs.gpus or (1 if needs.gpu_fraction else 0)
-    return bool(needs.cpus <= node.cpus and needs.memory_mb <= node.memory_mb and wanted <= len(cards))
-
-
-def _needs(needs: Requirements) -> str:
-    gpus = f" and {needs.gpus or needs.gpu_fraction:g} GPUs" if needs.gpus or needs.gpu_fraction else ""
-    return f"{needs.cpus:g} cpus, {needs.memory_mb} MB{gpus}"

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from mosaic.events.sealed import RunSealed
+from mosaic.messaging.event_messages import read_run_finished
 from mosaic_telemetry.domain.downsample import Bucket
 from mosaic_telemetry.domain.facts import Episode, Fact
 from mosaic_telemetry.domain.ranges import SeqRanges
 from mosaic_telemetry.domain.series import Extreme, Rollup, Series, SeriesKey
+from mosaic_telemetry.domain.tally import Tallies, Tally
 from mosaic_telemetry.domain.timeline import Mark, StreamId, Timeline
-from mosaic_telemetry.ports import PointBlock, SealRecord, StoredFrame
+from mosaic_telemetry.ports import FinishedRun, PointBlock, StoredFrame
 
 Row = dict[str, Any]
 
@@ -33,6 +34,7 @@ def timeline_row(timeline: Timeline) -> Row:
         "first_time": timeline.first_time,
         "last_time": timeline.last_time,
         "last_step": timeline.last_step,
+        "episodes": _tallies_json(timeline.episodes),
     }
 
 
@@ -46,6 +48,7 @@ def timeline_of(row: Any) -> Timeline:
         row.last_time,
         row.last_step,
         tuple(Mark(*mark) for mark in json.loads(row.marks)),
+        _tallies_in(row.episodes),
     )
 
 
@@ -80,7 +83,7 @@ def series_of(row: Any) -> Series:
         row.points,
         row.first_step,
         row.last_step,
-        _number(row.last_value),
+        number_of(row.last_value),
         Extreme(row.lowest_value, row.lowest_step) if row.lowest_value is not None else None,
         Extreme(row.highest_value, row.highest_step) if row.highest_value is not None else None,
         tuple(Bucket(*bucket) if bucket else None for bucket in json.loads(row.open_buckets)),
@@ -107,7 +110,7 @@ def rollup_row(series_id: int, rollup: Rollup) -> Row:
 def bucket_of_row(row: Any) -> Bucket:
     """Return the bucket in *row*: step_first, step_last, points, numbers, minimum, maximum, total."""
     first, last, points, numbers, minimum, maximum, total = row
-    return Bucket(first, last, points, numbers, _number(minimum), _number(maximum), _number(total))
+    return Bucket(first, last, points, numbers, number_of(minimum), number_of(maximum), number_of(total))
 
 
 def points_row(block: PointBlock) -> Row:
@@ -173,9 +176,10 @@ def episode_of(row: Any) -> Episode:
         row.time,
         row.number,
         row.agent,
-        _number(row.episode_return),
+        number_of(row.episode_return),
         row.length,
         row.step,
+        row.evaluation,
     )
 
 
@@ -196,10 +200,10 @@ def fact_of(row: Any) -> Fact:
     return Fact(StreamId(row.run_id, row.attempt), row.seq, row.time, row.kind, json.loads(row.payload))
 
 
-def seal_record_of(row: Any) -> SealRecord:
-    """Return the seal in *row*."""
-    return SealRecord(
-        RunSealed.from_json(row.seal.encode()),
+def finished_run_of(row: Any) -> FinishedRun:
+    """Return the ended run in *row*."""
+    return FinishedRun(
+        read_run_finished(row.finished.encode()),
         datetime.fromtimestamp(row.due_at, UTC),
         row.revision,
         row.written_revision,
@@ -207,6 +211,17 @@ def seal_record_of(row: Any) -> SealRecord:
         row.digest,
         row.path,
     )
+
+
+def _tallies_json(tallies: Tallies) -> str:
+    return json.dumps({"by_kind": tallies.by_kind, "agents": tallies.agents}) if tallies.by_kind else "{}"
+
+
+def _tallies_in(text: str) -> Tallies:
+    if text == "{}":
+        return Tallies()
+    stored = json.loads(text)
+    return Tallies({kind: Tally(*tally) for kind, tally in stored["by_kind"].items()}, tuple(stored["agents"]))
 
 
 def _little_endian(numbers: Sequence[float]) -> bytes:
@@ -218,5 +233,6 @@ def _nullable(number: float) -> float | None:
     return None if number != number else number
 
 
-def _number(stored: float | None) -> float:
+def number_of(stored: float | None) -> float:
+    """Return the number that was stored, which may be none."""
     return math.nan if stored is None else stored

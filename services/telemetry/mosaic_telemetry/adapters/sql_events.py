@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import json
 import operator
 from array import array
 from bisect import bisect_left, bisect_right
@@ -12,18 +12,37 @@ from datetime import datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import ColumnElement, Connection, Engine, Select, false, func, not_, or_, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Executable,
+    Select,
+    and_,
+    false,
+    func,
+    not_,
+    or_,
+    select,
+    text,
+    true,
+    update,
+)
 
 from mosaic.errors import BadInput, DatabaseUnavailable
-from mosaic.events.sealed import RunSealed
+from mosaic.events.episodes import AGENT, EPISODE_KINDS, EVALUATION, EVALUATION_AGENT, TRAINING
 from mosaic.hosting.database import migrate, transaction
+from mosaic.model.attempt import RunFinished
+from mosaic.wire.codec import to_json
 from mosaic_telemetry.adapters import rows, tables
 from mosaic_telemetry.adapters.sql_writer import SqlWriter
+from mosaic_telemetry.domain.counting import WHOLE, Cut
 from mosaic_telemetry.domain.downsample import Bucket
-from mosaic_telemetry.domain.facts import Episode, EpisodeSummary, Fact
+from mosaic_telemetry.domain.facts import Episode, Fact
 from mosaic_telemetry.domain.series import Series
+from mosaic_telemetry.domain.tally import Tally
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
-from mosaic_telemetry.ports import EventWriter, Position, SealRecord, StepRange, StoredFrame
+from mosaic_telemetry.ports import BEFORE_ALL, EpisodeFilter, EventWriter, FinishedRun, Position, StepRange, StoredFrame
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +51,14 @@ _MIGRATIONS = "mosaic_telemetry.adapters.migrations"
 #: Frames fetched at a time: enough to keep a reader busy, little enough to hold in memory.
 _PAGE = 16
 
-_RECENT_EPISODES = 100
+_has_agent, _evaluates = tables.episodes.c.agent != "", tables.episodes.c.evaluation
+#: `mosaic.events.episodes.kind_of` for the database.
+_IS_OF_KIND = {
+    TRAINING: not_(_evaluates) & not_(_has_agent),
+    AGENT: not_(_evaluates) & _has_agent,
+    EVALUATION: _evaluates & not_(_has_agent),
+    EVALUATION_AGENT: _evaluates & _has_agent,
+}
 
 
 class SqlEvents:
@@ -113,90 +139,77 @@ class SqlEvents:
         found = self._read(_touching(query, tables.rollups, wanted).order_by(c.place))
         return sorted(map(rows.bucket_of_row, found), key=lambda bucket: bucket.step_first)
 
-    def episodes(self, run_id: str, after: Position, *, attempt: int = 0, last: int = 0) -> list[Episode]:
+    def episodes(
+        self, run_id: str, wanted: EpisodeFilter, *, after: Position = BEFORE_ALL, last: int = 0
+    ) -> list[Episode]:
         """Return the episodes behind *after*, in order."""
         c = tables.episodes.c
-        behind = or_(c.attempt > after.attempt, (c.attempt == after.attempt) & (c.seq > after.seq))
-        query = select(tables.episodes).where(c.run_id == run_id, behind)
-        if attempt:
-            query = query.where(c.attempt == attempt)
+        query = select(tables.episodes).where(_wanted_episodes(run_id, wanted))
+        if after > BEFORE_ALL:
+            query = query.where(or_(c.attempt > after.attempt, (c.attempt == after.attempt) & (c.seq > after.seq)))
         if not last:
             return [rows.episode_of(row) for row in self._read(query.order_by(c.attempt, c.seq))]
         newest = self._read(query.order_by(c.attempt.desc(), c.seq.desc()).limit(last))
         return [rows.episode_of(row) for row in reversed(newest)]
 
-    def episode_count(self, run_id: str, *, attempt: int = 0) -> int:
-        """Return how many episodes there are."""
-        timelines = self.timelines(run_id)
-        wanted = (timeline for timeline in timelines if attempt in (0, timeline.stream.attempt))
-        return sum(timeline.counts.get("episode", 0) for timeline in wanted)
-
-    def episode_summary(self, run_id: str) -> EpisodeSummary:
-        """Return the returns of a run in short; where a later attempt repeated steps, the later one counts."""
+    def newest_returns(self, run_id: str, wanted: EpisodeFilter, last: int) -> list[float]:
+        """Return the returns of the newest *last* episodes, in order."""
         c = tables.episodes.c
-        counts = (c.run_id == run_id) & self._not_repeated(run_id)
-        newest = select(tables.episodes).where(counts).order_by(c.attempt.desc(), c.seq.desc())
-        recent = [rows.episode_of(row) for row in reversed(self._read(newest.limit(_RECENT_EPISODES)))]
-        if not recent:
-            return EpisodeSummary()
-        ranked = select(c.episode_return, c.step).where(counts, c.episode_return.is_not(None))
-        best = self._read(ranked.order_by(c.episode_return.desc(), c.attempt, c.seq).limit(1))
-        ((count,),) = self._read(select(func.count()).select_from(tables.episodes).where(counts))
-        returns = [episode.episode_return for episode in recent]
-        return EpisodeSummary(
-            count=count,
-            last_return=returns[-1],
-            recent_mean=sum(returns) / len(returns),
-            best_return=best[0].episode_return if best else None,
-            best_step=best[0].step if best else None,
-        )
+        query = select(c.episode_return).where(_wanted_episodes(run_id, wanted))
+        newest = self._read(query.order_by(c.attempt.desc(), c.seq.desc()).limit(last))
+        return [rows.number_of(value) for (value,) in reversed(newest)]
 
-    def _not_repeated(self, run_id: str) -> ColumnElement[bool]:
-        """Return the condition that no later attempt went over an episode's steps again."""
+    def tally(self, run_id: str, wanted: EpisodeFilter) -> Tally:
+        """Return episodes in short, by reading them all."""
         c = tables.episodes.c
-        firsts = select(c.attempt, func.min(c.step)).where(c.run_id == run_id).group_by(c.attempt)
-        repeated: list[ColumnElement[bool]] = []
-        before = math.inf
-        for attempt, first in sorted(self._read(firsts), reverse=True):
-            if before < math.inf:
-                repeated.append((c.attempt == attempt) & func.coalesce(c.step >= before, false()))
-            before = before if first is None else min(before, first)
-        return not_(or_(false(), *repeated))
+        condition = _wanted_episodes(run_id, wanted)
+        ((number, last_seq),) = self._read(select(func.count(c.seq), func.max(c.seq)).where(condition))
+        ranked = select(c.episode_return, c.step, c.seq).where(condition, c.episode_return.is_not(None))
+        best = self._read(ranked.order_by(c.episode_return.desc(), c.attempt, c.seq).limit(1)) if number else []
+        return Tally(number, last_seq, *best[0]) if best else Tally(number, -1 if last_seq is None else last_seq)
 
-    def facts(self, run_id: str) -> list[Fact]:
+    def agents(self, run_id: str, wanted: EpisodeFilter) -> list[str]:
+        """Return the agents whose episodes they are, by name."""
+        c = tables.episodes.c
+        query = select(c.agent).distinct().where(_wanted_episodes(run_id, wanted))
+        return sorted(agent for (agent,) in self._read(query))
+
+    def facts(self, run_id: str, *, kinds: Collection[str] = ()) -> list[Fact]:
         """Return the facts of a run, in order."""
         c = tables.facts.c
         query = select(tables.facts).where(c.run_id == run_id).order_by(c.attempt, c.seq)
+        if kinds:
+            query = query.where(c.kind.in_(sorted(kinds)))
         return [rows.fact_of(row) for row in self._read(query)]
 
-    def put_seal(self, seal: RunSealed, due_at: datetime) -> None:
-        """Keep the seal of a run; a second one replaces the first unless it knows fewer attempts."""
-        c = tables.seals.c
-        values: rows.Row = {"seal": seal.to_json().decode(), "due_at": due_at.timestamp()}
+    def put_finished(self, finished: RunFinished, due_at: datetime) -> None:
+        """Keep how a run ended; a second word replaces the first unless it knows fewer attempts."""
+        c, run_id = tables.finished_runs.c, finished.run.run_id
+        values: rows.Row = {"finished": json.dumps(to_json(finished)), "due_at": due_at.timestamp()}
         with transaction(self.engine) as connection:
-            known = self._seal_row(connection, seal.run_id)
+            known = self._finished_row(connection, run_id)
             if known is None:
                 fresh = {"revision": 0, "written_revision": -1, "manifest_json": "", "digest": "", "path": ""}
-                connection.execute(tables.seals.insert(), {"run_id": seal.run_id, **values, **fresh})
-            elif len(seal.attempts) >= len(known.seal.attempts) and seal != known.seal:
+                connection.execute(tables.finished_runs.insert(), {"run_id": run_id, **values, **fresh})
+            elif len(finished.attempts) >= len(known.finished.attempts) and finished != known.finished:
                 changed = {**values, "revision": c.revision + 1}
-                connection.execute(update(tables.seals).where(c.run_id == seal.run_id).values(changed))
+                connection.execute(update(tables.finished_runs).where(c.run_id == run_id).values(changed))
 
-    def seal_of(self, run_id: str) -> SealRecord | None:
-        """Return the seal of a run, None while it is open."""
-        found = self._read(select(tables.seals).where(tables.seals.c.run_id == run_id))
-        return rows.seal_record_of(found[0]) if found else None
+    def finished_run(self, run_id: str) -> FinishedRun | None:
+        """Return how a run ended, None before it has."""
+        found = self._read(select(tables.finished_runs).where(tables.finished_runs.c.run_id == run_id))
+        return rows.finished_run_of(found[0]) if found else None
 
-    def stale_seals(self) -> list[SealRecord]:
-        """Return the seals whose manifest is missing or older than their events."""
-        c = tables.seals.c
-        query = select(tables.seals).where(c.written_revision < c.revision).order_by(c.due_at)
-        return [record for row in self._read(query) if (record := _readable_seal(row)) is not None]
+    def stale_manifests(self) -> list[FinishedRun]:
+        """Return the ended runs whose manifest is missing or older than their events."""
+        c = tables.finished_runs.c
+        query = select(tables.finished_runs).where(c.written_revision < c.revision).order_by(c.due_at)
+        return [record for row in self._read(query) if (record := _readable(row)) is not None]
 
-    def manifest_written(self, record: SealRecord, manifest_json: str, digest: str, path: str) -> None:
+    def manifest_written(self, record: FinishedRun, manifest_json: str, digest: str, path: str) -> None:
         """Note that the manifest of ``record.revision`` is written."""
-        c = tables.seals.c
-        newer = (c.run_id == record.seal.run_id) & (c.written_revision < record.revision)
+        c = tables.finished_runs.c
+        newer = (c.run_id == record.finished.run.run_id) & (c.written_revision < record.revision)
         values = {
             "written_revision": record.revision,
             "manifest_json": manifest_json,
@@ -204,7 +217,7 @@ class SqlEvents:
             "path": path,
         }
         with transaction(self.engine) as connection:
-            connection.execute(update(tables.seals).where(newer).values(values))
+            connection.execute(update(tables.finished_runs).where(newer).values(values))
 
     def fault(self) -> str | None:
         """Return what is wrong with the store, None when it answers."""
@@ -228,22 +241,22 @@ class SqlEvents:
                 return
             seq = page[-1].last_seq + 1
 
-    def _seal_row(self, connection: Connection, run_id: str) -> SealRecord | None:
-        query = select(tables.seals).where(tables.seals.c.run_id == run_id).with_for_update()
+    def _finished_row(self, connection: Connection, run_id: str) -> FinishedRun | None:
+        query = select(tables.finished_runs).where(tables.finished_runs.c.run_id == run_id).with_for_update()
         row = connection.execute(query).first()
-        return rows.seal_record_of(row) if row is not None else None
+        return rows.finished_run_of(row) if row is not None else None
 
-    def _read(self, query: Select[Any]) -> Sequence[Any]:
+    def _read(self, query: Executable) -> Sequence[Any]:
         with transaction(self._reader) as connection:
             return connection.execute(query).all()
 
 
-def _readable_seal(row: Any) -> SealRecord | None:
+def _readable(row: Any) -> FinishedRun | None:
     try:
-        return rows.seal_record_of(row)
+        return rows.finished_run_of(row)
     except BadInput as error:
         # One damaged row must not keep all other runs from their manifests.
-        log.error("a seal cannot be read, its run gets no manifest", run_id=row.run_id, reason=str(error))
+        log.error("end of run cannot be read, it gets no manifest", run_id=row.run_id, reason=str(error))
         return None
 
 
@@ -253,6 +266,27 @@ def _frames_query(stream: StreamId, kinds: Collection[str]) -> Select[Any]:
     if kinds:
         query = query.where(or_(*(c.kinds.contains(f'"{kind}"', autoescape=True) for kind in sorted(kinds))))
     return query
+
+
+def _wanted_episodes(run_id: str, wanted: EpisodeFilter) -> ColumnElement[bool]:
+    c = tables.episodes.c
+    conditions = [c.run_id == run_id]
+    if wanted.attempt:
+        conditions.append(c.attempt == wanted.attempt)
+    if wanted.agent is not None:
+        conditions.append(c.agent == wanted.agent)
+    if len(wanted.kinds) < len(EPISODE_KINDS):
+        conditions.append(or_(false(), *(_IS_OF_KIND[kind] for kind in sorted(wanted.kinds))))
+    for attempt, cut in wanted.counted.cuts.items():
+        if cut != WHOLE and wanted.attempt in (0, attempt):
+            conditions.append(or_(c.attempt != attempt, _until(cut)))
+    return and_(*conditions)
+
+
+def _until(cut: Cut) -> ColumnElement[bool]:
+    """Return `Cut.includes` for the database."""
+    c = tables.episodes.c
+    return c.seq <= cut.last_seq if cut.last_seq is not None else func.coalesce(c.step <= cut.last_step, true())
 
 
 def _touching(query: Select[Any], table: Any, wanted: StepRange) -> Select[Any]:

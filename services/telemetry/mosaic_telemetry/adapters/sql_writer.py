@@ -27,9 +27,9 @@ _SERIES_OF_STREAM = select(tables.series).where(
     tables.series.c.run_id == bindparam("run_id"), tables.series.c.attempt == bindparam("attempt")
 )
 _NEW_REVISION = (
-    update(tables.seals)
-    .where(tables.seals.c.run_id.in_(bindparam("run_ids", expanding=True)))
-    .values(revision=tables.seals.c.revision + 1)
+    update(tables.finished_runs)
+    .where(tables.finished_runs.c.run_id.in_(bindparam("run_ids", expanding=True)))
+    .values(revision=tables.finished_runs.c.revision + 1)
 )
 
 
@@ -86,7 +86,7 @@ class SqlWriter:
         self._add(tables.facts, *map(rows.fact_row, facts))
 
     def flush(self) -> None:
-        """Write everything; the manifests of sealed runs become stale."""
+        """Write everything; the manifests of ended runs become stale."""
         for table, added in self._added.items():
             self._connection.execute(insert(table), added)
         self._upsert(tables.rollups, list(self._rollups.values()))

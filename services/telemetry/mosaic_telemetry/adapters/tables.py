@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    false,
+)
 
 metadata = MetaData()
 
@@ -19,6 +32,8 @@ streams = Table(
     Column("first_time", Float),
     Column("last_time", Float),
     Column("last_step", Float),
+    #: Tallies of its episodes.
+    Column("episodes", Text, nullable=False, server_default="{}"),
 )
 
 frames = Table(
@@ -57,6 +72,7 @@ episodes = Table(
     Column("episode_return", Float),
     Column("length", BigInteger),
     Column("step", Float),
+    Column("evaluation", Boolean, nullable=False, server_default=false()),
 )
 
 series = Table(
@@ -106,11 +122,11 @@ rollups = Table(
     Column("total", Float),
 )
 
-seals = Table(
-    "telemetry_seals",
+finished_runs = Table(
+    "telemetry_finished_runs",
     metadata,
     Column("run_id", _Id, primary_key=True),
-    Column("seal", Text, nullable=False),
+    Column("finished", Text, nullable=False),
     Column("due_at", Float, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("written_revision", Integer, nullable=False),
@@ -119,6 +135,8 @@ seals = Table(
     Column("path", Text, nullable=False),
 )
 
-#: The few seals that wait for a manifest, among those of all runs there ever were.
-_is_stale = seals.c.written_revision < seals.c.revision
-stale_seals = Index("telemetry_stale_seals", seals.c.run_id, postgresql_where=_is_stale, sqlite_where=_is_stale)
+#: The few ended runs that wait for a manifest, among those of all runs there ever were.
+_is_stale = finished_runs.c.written_revision < finished_runs.c.revision
+stale_manifests = Index(
+    "telemetry_stale_manifests", finished_runs.c.run_id, postgresql_where=_is_stale, sqlite_where=_is_stale
+)

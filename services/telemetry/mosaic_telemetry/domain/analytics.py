@@ -1,4 +1,7 @@
-"""Upstream's ``analytics.json`` of a run: the worker's own if it wrote one, else ours from its files."""
+"""Upstream's ``analytics.json`` of a run: the worker's own if it wrote one, else ours from its files.
+
+Neither claims what is not there: folders are named if the run left files in them, W&B if the worker told its run.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from mosaic.worker.manifest import part_to_dict, read_wandb
 from mosaic_telemetry.domain.facts import Fact
 
+_ENDS = ("run_completed", "run_failed", "run_cancelled")
 _FORMATS = {
     ".pt": "pytorch",
     ".pth": "pytorch",
@@ -23,10 +28,12 @@ def analytics_document(run_id: str, worker: str, facts: Sequence[Fact]) -> dict[
     artifacts = [fact.payload for fact in facts if fact.kind == "artifact" and fact.payload.get("path")]
     own = [item["content"] for item in artifacts if isinstance(item.get("content"), Mapping)]
     if own and "worker_type" in own[-1]:
-        return {**own[-1], "run_id": run_id}
+        parts = _without_empty_claims(_mapping(own[-1].get("artifacts")), artifacts)
+        known = {"run_id": run_id, "worker_type": worker or own[-1]["worker_type"]}
+        return {**own[-1], **known, "artifacts": {**parts, **_wandb(parts.get("wandb"), facts)}}
     parts = {
         "tensorboard": _tensorboard(artifacts),
-        "wandb": _wandb(artifacts),
+        **_wandb(None, facts),
         "checkpoints": _checkpoints(artifacts),
         "logs_dir": _folder(artifacts, "log"),
         "videos_dir": _folder(artifacts, "video"),
@@ -49,13 +56,34 @@ def _tensorboard(artifacts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | Non
     return {"log_dir": folder, "enabled": True, "port": None, "url": None} if folder else None
 
 
-def _wandb(artifacts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    described = [item for item in artifacts if item.get("kind") == "wandb"]
-    if not described:
-        return None
-    newest = described[-1]
-    names = {name: str(newest.get(name) or "") for name in ("project", "run_id", "run_name", "url")}
-    return {**names, "entity": newest.get("entity"), "enabled": True}
+def _without_empty_claims(claimed: Mapping[str, Any], artifacts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a worker says it left behind, without folders of the run in which there is nothing."""
+    tensorboard = claimed.get("tensorboard")
+    log_dir = tensorboard.get("log_dir") if isinstance(tensorboard, Mapping) else tensorboard
+    folders = {"tensorboard": log_dir, "logs_dir": claimed.get("logs_dir"), "videos_dir": claimed.get("videos_dir")}
+    kinds = {"tensorboard": "tensorboard"}
+    empty = {part for part, folder in folders.items() if folder and not _holds(artifacts, folder, kinds.get(part))}
+    return {part: value for part, value in claimed.items() if part not in empty}
+
+
+def _holds(artifacts: Iterable[Mapping[str, Any]], folder: Any, kind: str | None) -> bool:
+    """Tell whether the run left a file in *folder*; of a place outside the run nobody knows."""
+    place = PurePosixPath(str(folder))
+    if place.is_absolute():
+        return True
+    files = (PurePosixPath(str(item["path"])) for item in artifacts if kind is None or item.get("kind") == kind)
+    return any(file.is_relative_to(place) for file in files)
+
+
+def _wandb(claimed: Any, facts: Iterable[Fact]) -> dict[str, Any]:
+    """Return the entry of W&B, as the worker told it at its end or *claimed* it; nothing if it did neither."""
+    told = [fact.payload.get("wandb") for fact in facts if fact.kind in _ENDS]
+    entry = read_wandb({key: value for part in (claimed, *told[-1:]) for key, value in _mapping(part).items()})
+    return {"wandb": part_to_dict(entry)} if entry is not None else {}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _checkpoints(artifacts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

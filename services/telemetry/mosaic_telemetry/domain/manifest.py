@@ -7,20 +7,25 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from mosaic.events.sealed import RunSealed, SealedAttempt
+from mosaic.events import ENDING_KINDS
+from mosaic.model.attempt import Attempt, RunFinished
 from mosaic_telemetry.domain.analytics import analytics_document
-from mosaic_telemetry.domain.facts import EpisodeSummary, Fact
-from mosaic_telemetry.domain.series import Extreme, Series, SeriesKey
+from mosaic_telemetry.domain.counting import WHOLE, Counted
+from mosaic_telemetry.domain.directions import Direction, direction_of
+from mosaic_telemetry.domain.facts import EpisodeSummary, Fact, Returns
+from mosaic_telemetry.domain.series import Extreme, Series
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
 
 SCHEMA = "mosaic.manifest/1"
 
-_SPEC_KEYS = ("worker", "name", "team", "user", "priority", "labels", "resources")
-_LOWER_IS_BETTER = ("loss", "error")
+#: Whoever breaks the protocol with every line is shown by a few.
+_VIOLATIONS_SHOWN = 20
+#: Kinds of facts that tell settings, the better one last.
+_TELL_SETTINGS = ("run_started", "settings_resolved")
 _MACHINE_KEYS = ("platform", "machine", "image", "image_digest", "hostname")
 
 
@@ -28,16 +33,20 @@ _MACHINE_KEYS = ("platform", "machine", "image", "image_digest", "hostname")
 class Record:
     """Everything the service knows of a run when its manifest is written."""
 
-    seal: RunSealed
+    finished: RunFinished
     timelines: Sequence[Timeline]
     facts: Sequence[Fact]
-    series: Sequence[Series]
-    episodes: EpisodeSummary
+    #: Each once, with what counts of it.
+    series: Sequence[Series] = ()
+    episodes: EpisodeSummary = EpisodeSummary()
+    #: Each agent's share of a team's episodes.
+    agents: Mapping[str, Returns] = field(default_factory=dict)
+    counted: Counted = Counted()
 
 
 def is_complete(record: Record) -> bool:
     """Tell whether every event that its agents stamped has arrived."""
-    return all(_is_whole(record, attempt) for attempt in record.seal.attempts)
+    return all(_is_whole(record, attempt) for attempt in record.finished.attempts)
 
 
 def build_manifest(record: Record) -> dict[str, Any]:
@@ -45,32 +54,42 @@ def build_manifest(record: Record) -> dict[str, Any]:
 
     Equal records give equal manifests: nothing in it is taken from the clock or the machine.
     """
-    seal, spec = record.seal, record.seal.spec
-    config = spec.get("config") or {}
+    run, spec = record.finished.run, record.finished.run.spec
     manifest: dict[str, Any] = {
         "schema": SCHEMA,
-        "run_id": seal.run_id,
-        "outcome": seal.outcome,
-        "reason_code": seal.reason_code,
-        "reason": seal.reason,
-        **{key: spec.get(key) for key in _SPEC_KEYS},
-        "config": config,
-        "config_digest": seal.config_digest or digest_of(config),
-        "seed": spec.get("seed"),
-        "submitted_at": _moment(seal.submitted_at),
-        "started_at": _moment(seal.started_at),
-        "ended_at": _moment(seal.ended_at),
+        "run_id": run.run_id,
+        "outcome": run.state.value,
+        "reason_code": run.reason_code,
+        "reason": run.reason,
+        "worker": spec.worker,
+        "name": spec.name,
+        "team": spec.team,
+        "user": spec.user,
+        "priority": spec.priority.label,
+        "labels": dict(spec.labels),
+        "resources": asdict(spec.resources),
+        "continues": spec.continues,
+        "config": spec.config,
+        "config_digest": spec.config_digest,
+        "run_digest": spec.run_digest,
+        "settings": _settings(record.facts),
+        "seed": spec.seed,
+        "submitted_at": _moment(run.submitted_at),
+        "started_at": _moment(run.started_at),
+        "ended_at": _moment(run.ended_at),
         "versions": _versions(record),
         "machine": _machine(record),
-        "attempts": [_attempt(record, attempt) for attempt in seal.attempts],
+        "environment": _environment(record.facts),
+        "attempts": [_attempt(record, attempt) for attempt in record.finished.attempts],
         "events": _event_counts(record),
         "is_complete": is_complete(record),
-        "metrics": [_metric(series) for series in _curves_that_count(record.series)],
-        "episodes": asdict(record.episodes),
+        "violations": _violations(record.facts),
+        "metrics": [_metric(series) for series in record.series],
+        "episodes": _episodes(record),
         "artifacts": _artifacts(record.facts),
         "checkpoints": _checkpoints(record.facts),
         "result": _result(record.facts),
-        "analytics": analytics_document(seal.run_id, str(spec.get("worker") or ""), record.facts),
+        "analytics": analytics_document(run.run_id, spec.worker, record.facts),
     }
     manifest = _plain(manifest)
     return {**manifest, "digest": digest_of(manifest)}
@@ -88,7 +107,7 @@ def is_genuine(manifest: Mapping[str, Any]) -> bool:
     return manifest.get("digest") == digest_of(rest)
 
 
-def _is_whole(record: Record, attempt: SealedAttempt) -> bool:
+def _is_whole(record: Record, attempt: Attempt) -> bool:
     timeline = _timeline(record, attempt.attempt)
     if attempt.last_seq >= 0:
         return not timeline.gaps(attempt.last_seq)
@@ -99,26 +118,30 @@ def _is_whole(record: Record, attempt: SealedAttempt) -> bool:
 
 def _timeline(record: Record, attempt: int) -> Timeline:
     known = (timeline for timeline in record.timelines if timeline.stream.attempt == attempt)
-    return next(known, Timeline(StreamId(record.seal.run_id, attempt)))
+    return next(known, Timeline(StreamId(record.finished.run.run_id, attempt)))
 
 
-def _attempt(record: Record, attempt: SealedAttempt) -> dict[str, Any]:
+def _attempt(record: Record, attempt: Attempt) -> dict[str, Any]:
     timeline = _timeline(record, attempt.attempt)
     facts = [fact for fact in record.facts if fact.stream.attempt == attempt.attempt]
     return {
         "attempt": attempt.attempt,
-        "state": attempt.state,
+        "state": attempt.state.value,
         "failure_kind": attempt.failure_kind,
         "reason": attempt.reason,
         "exit_code": attempt.exit_code,
         "agent_id": attempt.agent_id,
         "node_id": attempt.node_id,
-        "gpu_ids": list(attempt.gpu_ids),
+        "gpu_ids": list(attempt.lease.gpu_ids),
         "started_at": _moment(attempt.started_at),
         "ended_at": _moment(attempt.ended_at),
         # The agent knows whether the checkpoint was there.
         "resumed_from": _started(facts, attempt.attempt).get("resumed_from", attempt.resumed_from),
         "machine": _hardware(facts, attempt.attempt),
+        # Said once for the run, unless this attempt ran in another one.
+        "environment": _other_environment(record, attempt.attempt),
+        # Where its part of the run ends: what it said after that was trained again. None = all of it counts.
+        "counts_until": _counts_until(record, attempt.attempt),
         "versions": attempt.versions or _versions_in(facts),
         "last_seq": attempt.last_seq,
         "events": timeline.heard.count,
@@ -127,6 +150,12 @@ def _attempt(record: Record, attempt: SealedAttempt) -> dict[str, Any]:
         "is_complete": _is_whole(record, attempt),
         "dropped_steps": _dropped_steps(facts),
     }
+
+
+def _violations(facts: Iterable[Fact]) -> list[dict[str, Any]]:
+    """Return the first lines that broke the protocol; `events` counts them all."""
+    broken = [fact for fact in facts if fact.kind == "violation"][:_VIOLATIONS_SHOWN]
+    return [{"attempt": fact.stream.attempt, "seq": fact.seq, **fact.payload} for fact in broken]
 
 
 def _dropped_steps(facts: Iterable[Fact]) -> int:
@@ -138,7 +167,7 @@ def _event_counts(record: Record) -> dict[str, Any]:
     by_kind: Counter[str] = Counter()
     for timeline in record.timelines:
         by_kind.update(timeline.counts)
-    last_seqs = {attempt.attempt: attempt.last_seq for attempt in record.seal.attempts}
+    last_seqs = {attempt.attempt: attempt.last_seq for attempt in record.finished.attempts}
     missing = sum(
         last - first + 1
         for timeline in record.timelines
@@ -149,7 +178,7 @@ def _event_counts(record: Record) -> dict[str, Any]:
 
 def _versions(record: Record) -> dict[str, Any]:
     versions: dict[str, Any] = _versions_in(record.facts)
-    for attempt in record.seal.attempts:
+    for attempt in record.finished.attempts:
         versions.update(attempt.versions)
     return versions
 
@@ -165,20 +194,20 @@ def _versions_in(facts: Iterable[Fact]) -> dict[str, Any]:
 
 def _machine(record: Record) -> dict[str, Any]:
     versions = _versions(record)
-    last = record.seal.attempts[-1] if record.seal.attempts else None
+    last = record.finished.attempts[-1] if record.finished.attempts else None
     machine: dict[str, Any] = {key: versions[key] for key in _MACHINE_KEYS if key in versions}
     image, _, digest = str(versions.get("image", "")).partition("@")
     if image and digest:
         machine["image_digest"] = digest
     machine["node"] = last.node_id if last else ""
-    machine["gpus"] = list(last.gpu_ids) if last else []
+    machine["gpus"] = list(last.lease.gpu_ids) if last else []
     return machine | (_hardware(record.facts, last.attempt) if last else {})
 
 
 def _hardware(facts: Iterable[Fact], attempt: int) -> dict[str, Any]:
     """Return what the agent said of its machine: host name, CPUs, memory, models of the GPUs."""
     told = _started(facts, attempt).get("machine")
-    return dict(told) if isinstance(told, Mapping) else {}
+    return {key: value for key, value in told.items() if value is not None} if isinstance(told, Mapping) else {}
 
 
 def _started(facts: Iterable[Fact], attempt: int) -> Mapping[str, Any]:
@@ -186,27 +215,43 @@ def _started(facts: Iterable[Fact], attempt: int) -> Mapping[str, Any]:
     return next((fact.payload for fact in starts), {})
 
 
-def _curves_that_count(series: Sequence[Series]) -> list[Series]:
-    """Return each series as its newest attempt has it, with the extremes of earlier ones that were not repeated."""
-    whole: dict[SeriesKey, Series] = {}
-    for one in sorted(series, key=lambda one: one.stream.attempt, reverse=True):
-        whole[one.key] = _continued(whole[one.key], one) if one.key in whole else one
-    return [whole[key] for key in sorted(whole)]
+def _environment(facts: Iterable[Fact]) -> Mapping[str, Any] | None:
+    """Return what the newest attempt that told ran in."""
+    told = [fact.payload.get("environment") for fact in facts if fact.kind == "attempt_started"]
+    return next((one for one in reversed(told) if isinstance(one, Mapping) and one), None)
 
 
-def _continued(later: Series, earlier: Series) -> Series:
-    extremes = (earlier.lowest, earlier.highest)
-    low, high = (extreme if extreme and extreme.step < later.first_step else None for extreme in extremes)
-    return replace(
-        later,
-        first_step=min(later.first_step, earlier.first_step),
-        lowest=min((one for one in (later.lowest, low) if one), key=lambda one: one.value, default=None),
-        highest=max((one for one in (later.highest, high) if one), key=lambda one: one.value, default=None),
-    )
+def _other_environment(record: Record, attempt: int) -> Mapping[str, Any] | None:
+    own = _environment(fact for fact in record.facts if fact.stream.attempt == attempt)
+    return None if own == _environment(record.facts) else own
+
+
+def _settings(facts: Sequence[Fact]) -> Mapping[str, Any] | None:
+    """Return the settings that the newest attempt which told them ran with, each with its origin."""
+    told = [fact for fact in facts if fact.kind in _TELL_SETTINGS and isinstance(fact.payload.get("settings"), Mapping)]
+    # A worker that knows what its library makes of them says more than what it was started with.
+    newest = max(told, key=lambda fact: (fact.stream.attempt, _TELL_SETTINGS.index(fact.kind), fact.seq), default=None)
+    return None if newest is None else newest.payload["settings"]
+
+
+def _counts_until(record: Record, attempt: int) -> dict[str, Any] | None:
+    cut = record.counted.of(attempt)
+    return None if cut == WHOLE else {"seq": cut.last_seq, "step": cut.last_step}
+
+
+def _episodes(record: Record) -> dict[str, Any]:
+    """Return the returns that count: of training, of evaluations, and each agent's share."""
+    summary = record.episodes
+    return {
+        **asdict(summary.training),
+        "returns_of": summary.returns_of,
+        "evaluation": None if summary.evaluation is None else asdict(summary.evaluation),
+        "agents": {name: asdict(returns) for name, returns in record.agents.items()},
+    }
 
 
 def _metric(series: Series) -> dict[str, Any]:
-    is_cost = any(word in series.key.name.lower() for word in _LOWER_IS_BETTER)
+    best = {Direction.LOWER: series.lowest, Direction.HIGHER: series.highest, None: None}
     return {
         "name": series.key.name,
         "agent": series.key.agent or None,
@@ -215,7 +260,7 @@ def _metric(series: Series) -> dict[str, Any]:
         "final": {"value": series.last_value, "step": series.last_step},
         "lowest": _extreme(series.lowest),
         "highest": _extreme(series.highest),
-        "best": _extreme(series.lowest if is_cost else series.highest),
+        "best": _extreme(best[direction_of(series.key.name)]),
     }
 
 
@@ -242,6 +287,7 @@ def _checkpoints(facts: Iterable[Fact]) -> list[dict[str, Any]]:
             "episode": fact.payload.get("episode"),
             "attempt": fact.stream.attempt,
             "seq": fact.seq,
+            "passport": fact.payload.get("passport"),
         }
         for fact in facts
         if fact.kind == "checkpoint_saved"
@@ -250,7 +296,7 @@ def _checkpoints(facts: Iterable[Fact]) -> list[dict[str, Any]]:
 
 def _result(facts: Iterable[Fact]) -> dict[str, Any] | None:
     """Return what the worker itself said at its end, if it came to that."""
-    ends = [fact for fact in facts if fact.kind in ("run_completed", "run_failed", "run_cancelled")]
+    ends = [fact for fact in facts if fact.kind in ENDING_KINDS]
     return {"event": ends[-1].kind, **ends[-1].payload} if ends else None
 
 

@@ -45,10 +45,3 @@ class SeqRanges:
                 parts.append((first, known_first - 1))
             first = max(first, known_last + 1)
         return [*parts, (first, last)] if first <= last else parts
-
-    def contiguous_from(self, seq: int) -> int:
-        """Return the last number up to which nothing after *seq* - 1 is missing; ``seq - 1`` if *seq* is."""
-        index = bisect_left(self.ranges, seq, key=lambda known: known[1])
-        if index < len(self.ranges) and self.ranges[index][0] <= seq:
-            return self.ranges[index][1]
-        return seq - 1

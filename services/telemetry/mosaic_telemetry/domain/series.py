@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -14,6 +14,10 @@ from mosaic_telemetry.domain.timeline import StreamId
 #: Points per bucket of each rollup, finest first; each divides the next. A curve of fewer points than a
 #: chart has buckets of the finest level is thinned from the points themselves, which is as fast.
 LEVELS = (256, 4096)
+
+
+#: Units of a series whose steps are those of training; others count updates, or seconds.
+_TRAINING_UNITS = ("", "env_steps")
 
 
 class SeriesKey(NamedTuple):
@@ -62,6 +66,21 @@ class Series:
         digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
 
+    @property
+    def is_in_training_steps(self) -> bool:
+        """Whether its steps can be compared with that of a checkpoint."""
+        return counts_training_steps(self.unit)
+
+    def continuing(self, earlier: Series) -> Series:
+        """Return the series with what was kept of an *earlier* attempt before it; its rollups are not."""
+        return replace(
+            self,
+            count=earlier.count + self.count,
+            first_step=min(earlier.first_step, self.first_step),
+            lowest=_first_best((earlier.lowest, self.lowest), min),
+            highest=_first_best((earlier.highest, self.highest), max),
+        )
+
     def extend(self, steps: Sequence[float], values: Sequence[float]) -> tuple[Series, list[Rollup]]:
         """Return the series with the points added, and every rollup that this changed."""
         rollups: list[Rollup] = []
@@ -85,6 +104,15 @@ class Series:
             open_buckets=tuple(open_buckets),
         )
         return extended, rollups
+
+
+def _first_best(extremes: Iterable[Extreme | None], better: Callable[..., Extreme | None]) -> Extreme | None:
+    return better((one for one in extremes if one is not None), key=lambda one: one.value, default=None)
+
+
+def counts_training_steps(unit: str) -> bool:
+    """Tell whether *unit* is that of training itself."""
+    return unit in _TRAINING_UNITS
 
 
 def _pieces(start: int, steps: Sequence[float], values: Sequence[float]) -> list[tuple[int, Bucket]]:

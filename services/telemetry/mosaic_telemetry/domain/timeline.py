@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mosaic_telemetry.domain.ranges import Range, SeqRanges
+from mosaic_telemetry.domain.tally import Tallies
 
 #: How many marks of progress are kept to judge the present speed.
 _MARKS = 24
+_SIGNS_OF_TRAINING = ("metric", "episode", "step", "checkpoint_saved")
 #: Marks closer together than this say more about batching than about training.
 _MARK_SPACING_S = 1.0
 
@@ -40,6 +42,7 @@ class Hearing:
     counts: Mapping[str, int]
     #: The furthest step any of its lines mentions.
     last_step: float | None = None
+    episodes: Tallies = Tallies()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class Timeline:
     last_time: float | None = None
     last_step: float | None = None
     marks: tuple[Mark, ...] = ()
+    episodes: Tallies = Tallies()
 
     def hear(self, hearing: Hearing) -> Timeline:
         """Return the timeline with *hearing* added; its numbers must be new (see `SeqRanges.missing`)."""
@@ -69,6 +73,7 @@ class Timeline:
             last_time=max(lasts),
             last_step=last_step,
             marks=_marked(self.marks, hearing.last_time, last_step),
+            episodes=self.episodes.plus(hearing.episodes) if hearing.episodes.by_kind else self.episodes,
         )
 
     def gaps(self, last_seq: int = -1) -> list[Range]:
@@ -76,18 +81,22 @@ class Timeline:
         return self.heard.missing(0, max(last_seq, self.heard.last))
 
     @property
-    def steps_per_s(self) -> float:
-        """The present speed of training; 0 when nothing says how far it is."""
+    def has_trained(self) -> bool:
+        """Whether anything was said of training."""
+        return self.last_step is not None or any(self.counts.get(kind) for kind in _SIGNS_OF_TRAINING)
+
+    def steps_per_s(self, went_on_at: float = 0.0) -> float:
+        """Return the present speed of training, which began at step *went_on_at*; 0 when nothing tells it."""
         if len(self.marks) < 2:
-            return self._mean_speed()
+            return self._mean_speed(went_on_at)
         first, last = self.marks[0], self.marks[-1]
         return (last.step - first.step) / (last.time - first.time)
 
-    def _mean_speed(self) -> float:
+    def _mean_speed(self, went_on_at: float) -> float:
         if self.last_step is None or self.first_time is None or self.last_time is None:
             return 0.0
         seconds = self.last_time - self.first_time
-        return self.last_step / seconds if seconds > 0 else 0.0
+        return max(0.0, self.last_step - went_on_at) / seconds if seconds > 0 else 0.0
 
 
 def _marked(marks: tuple[Mark, ...], time: float, step: float | None) -> tuple[Mark, ...]:

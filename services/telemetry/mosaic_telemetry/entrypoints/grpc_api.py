@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 
 import grpc
 
-from mosaic.wire.convert import to_timestamp
+from mosaic.events.episodes import TRAINING
+from mosaic.wire.codec import to_timestamp
 from mosaic.wire.v1 import telemetry_pb2 as pb
 from mosaic.wire.v1.telemetry_pb2_grpc import TelemetryServicer
 from mosaic_telemetry.bootstrap import Parts
-from mosaic_telemetry.domain.facts import Episode
+from mosaic_telemetry.domain.facts import Evaluation
 from mosaic_telemetry.domain.series import Series, SeriesKey
 from mosaic_telemetry.entrypoints.metrics import Metrics
-from mosaic_telemetry.handlers.curves import RunSummary, read_curve, summarise
+from mosaic_telemetry.handlers.curves import RunSummary, read_curve, run_series, summarise
+from mosaic_telemetry.handlers.episodes import StoredEpisode, read_episodes, standing_of
 from mosaic_telemetry.handlers.finish import manifest_of
 from mosaic_telemetry.handlers.lines import Lines, follow_lines, read_lines
 from mosaic_telemetry.handlers.logs import LogEntry, follow_logs, read_logs
@@ -28,12 +30,15 @@ _LINES_PER_CHUNK = 2000
 class TelemetryApi(TelemetryServicer):
     """Answers what people and the console ask."""
 
-    def __init__(self, parts: Parts, metrics: Metrics, is_ending: Callable[[], bool]) -> None:
-        """Leave open streams when *is_ending* says so."""
+    def __init__(
+        self, parts: Parts, metrics: Metrics, is_ending: Callable[[], bool], fault: Callable[[], str] = str
+    ) -> None:
+        """Leave open streams when *is_ending* says so; *fault* tells why nothing new can be stored."""
         self._store = parts.store
         self._feed = parts.feed
         self._metrics = metrics
         self._is_ending = is_ending
+        self._fault = fault
 
     def ReadEvents(self, request: pb.ReadEventsRequest, context: grpc.ServicerContext) -> Iterator[pb.EventChunk]:
         """Stream lines from a position on."""
@@ -58,7 +63,10 @@ class TelemetryApi(TelemetryServicer):
 
     def ListSeries(self, request: pb.ListSeriesRequest, context: grpc.ServicerContext) -> pb.ListSeriesResponse:
         """Name the series of a run."""
-        found = self._store.series(request.run_id, attempt=request.attempt)
+        if request.attempt:
+            found = self._store.series(request.run_id, attempt=request.attempt)
+        else:
+            found = run_series(standing_of(request.run_id, self._store), self._store)
         return pb.ListSeriesResponse(series=[_series_info(series) for series in found])
 
     def ReadSeries(self, request: pb.ReadSeriesRequest, context: grpc.ServicerContext) -> pb.ReadSeriesResponse:
@@ -90,8 +98,15 @@ class TelemetryApi(TelemetryServicer):
         after = Position(0, -1)
         if request.HasField("after"):
             after = Position(request.after.attempt, request.after.seq)
-        found = self._store.episodes(request.run_id, after, attempt=request.attempt, last=request.last)
-        total = self._store.episode_count(request.run_id, attempt=request.attempt)
+        found, total = read_episodes(
+            request.run_id,
+            kind=request.kind or TRAINING,
+            attempt=request.attempt,
+            include_lost=request.include_lost,
+            after=after,
+            last=request.last,
+            store=self._store,
+        )
         return pb.ReadEpisodesResponse(episodes=[_episode(episode) for episode in found], total=total)
 
     def ReadLogs(self, request: pb.ReadLogsRequest, context: grpc.ServicerContext) -> Iterator[pb.LogChunk]:
@@ -113,11 +128,12 @@ class TelemetryApi(TelemetryServicer):
             )
             for entries in following:
                 yield from _log_chunks(entries)
-            yield pb.LogChunk(sealed=is_wanted())
+            yield pb.LogChunk(finished=is_wanted())
 
     def Summarise(self, request: pb.SummariseRequest, context: grpc.ServicerContext) -> pb.SummariseResponse:
         """Return a row for each run."""
-        return pb.SummariseResponse(summaries=[_summary(row) for row in summarise(request.run_ids, store=self._store)])
+        rows = summarise(request.run_ids, store=self._store)
+        return pb.SummariseResponse(summaries=[_summary(row) for row in rows], fault=self._fault())
 
     def GetManifest(self, request: pb.GetManifestRequest, context: grpc.ServicerContext) -> pb.Manifest:
         """Return the manifest of an ended run."""
@@ -139,7 +155,7 @@ def _event_chunks(run_id: str, following: Iterator[Lines], limit: int) -> Iterat
             if left <= 0:
                 return
         if lines.is_end:
-            yield pb.EventChunk(run_id=run_id, attempt=lines.attempt, sealed=True)
+            yield pb.EventChunk(run_id=run_id, attempt=lines.attempt, finished=True)
 
 
 def _log_chunks(entries: list[LogEntry]) -> Iterator[pb.LogChunk]:
@@ -168,7 +184,8 @@ def _series_info(series: Series) -> pb.SeriesInfo:
     )
 
 
-def _episode(episode: Episode) -> pb.Episode:
+def _episode(stored: StoredEpisode) -> pb.Episode:
+    episode = stored.episode
     return pb.Episode(
         attempt=episode.stream.attempt,
         seq=episode.seq,
@@ -178,19 +195,32 @@ def _episode(episode: Episode) -> pb.Episode:
         length=episode.length or 0,
         step=math.nan if episode.step is None else episode.step,
         time=episode.time,
+        kind=episode.kind,
+        counted=stored.is_counted,
     )
 
 
 def _summary(row: RunSummary) -> pb.RunSummary:
+    returns = row.episodes.training
     seen = None if row.last_event_time is None else datetime.fromtimestamp(row.last_event_time, UTC)
     return pb.RunSummary(
         run_id=row.run_id,
         events=row.events,
         last_step=row.last_step,
         steps_per_s=row.steps_per_s,
-        mean_return=row.mean_return or 0.0,
-        episodes=row.episodes,
+        mean_return=returns.mean_return or 0.0,
+        episodes=returns.count,
         last_event_at=to_timestamp(seen),
-        sealed=row.is_sealed,
-        has_returns=row.mean_return is not None,
+        finished=row.is_finished,
+        has_returns=returns.mean_return is not None,
+        best_return=returns.best_return,
+        returns_of=row.episodes.returns_of,
+        evaluation=_evaluation(row.episodes.evaluation),
     )
+
+
+def _evaluation(told: Evaluation | None) -> pb.EvaluationSummary | None:
+    if told is None:
+        return None
+    step = math.nan if told.step is None else told.step
+    return pb.EvaluationSummary(count=told.count, episodes=told.episodes, mean_return=told.mean_return, step=step)

@@ -1,4 +1,4 @@
-"""Frames and seals come in here: from this process or from the broker."""
+"""Frames and ends of runs come in here: from this process or from the broker."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from mosaic.errors import BadInput
+from mosaic.errors import BadInput, Unavailable
 from mosaic.events.frame import EncodedFrame
-from mosaic.events.sealed import RunSealed
 from mosaic.messaging.consumer import DONE, Delivery, Settlement, Verdict
-from mosaic.messaging.event_messages import KIND, SEAL
+from mosaic.messaging.event_messages import KIND, RUN_FINISHED, read_run_finished
+from mosaic.model.attempt import RunFinished
 from mosaic_telemetry.bootstrap import Parts
 from mosaic_telemetry.entrypoints.metrics import Metrics
-from mosaic_telemetry.handlers.finish import seal
+from mosaic_telemetry.handlers.finish import note_finished
 from mosaic_telemetry.handlers.ingest import IngestReport, ingest
 
 log = structlog.get_logger(__name__)
@@ -27,6 +27,8 @@ class Intake:
         self._parts = parts
         self._metrics = metrics
         self._on_change = on_change
+        #: Why the newest lines could not be stored, nothing when they could.
+        self.fault = ""
 
     def send(self, frames: Sequence[EncodedFrame]) -> Sequence[int]:
         """Store *frames*; all of them are durable when it returns.
@@ -43,7 +45,7 @@ class Intake:
             log.error("frame dropped", run_id=frame.run_id, attempt=frame.attempt, reason=reason)
         return range(len(frames))
 
-    def seal(self, run: RunSealed) -> None:
+    def run_finished(self, run: RunFinished) -> None:
         """Note that *run* has ended.
 
         Raises:
@@ -51,36 +53,41 @@ class Intake:
 
         """
         parts = self._parts
-        seal(run, store=parts.store, clock=parts.clock, patience=parts.seal_patience)
+        note_finished(run, store=parts.store, clock=parts.clock, patience=parts.finish_patience)
         self._on_change()
 
     def handle(self, deliveries: Sequence[Delivery]) -> Sequence[Settlement]:
         """Store the broker's messages, all frames in one transaction; see `mosaic.messaging.consumer`."""
-        frames = [number for number, one in enumerate(deliveries) if one.headers.get(KIND) != SEAL]
+        frames = [number for number, one in enumerate(deliveries) if one.headers.get(KIND) != RUN_FINISHED]
         answers = [DONE] * len(deliveries)
         report = self.ingest([deliveries[number].body for number in frames])
         for index, reason in report.refused.items():
             answers[frames[index]] = Settlement(Verdict.NEVER, reason)
         for number, delivery in enumerate(deliveries):
-            if delivery.headers.get(KIND) == SEAL:
-                answers[number] = self._handle_seal(delivery)
+            if delivery.headers.get(KIND) == RUN_FINISHED:
+                answers[number] = self._handle_run_finished(delivery)
         self._metrics.refused.inc(sum(answer is not DONE for answer in answers))
         return answers
 
     def ingest(self, bodies: Sequence[bytes]) -> IngestReport:
         """Store packed frames and count them."""
-        with self._metrics.ingest_seconds.time():
-            report = ingest(bodies, store=self._parts.store, feed=self._parts.feed)
+        try:
+            with self._metrics.ingest_seconds.time():
+                report = ingest(bodies, store=self._parts.store, feed=self._parts.feed)
+        except Unavailable as error:
+            self.fault = str(error)
+            raise
+        self.fault = ""
         self._metrics.stored.inc(report.stored_lines)
         self._metrics.repeated.inc(report.repeated_lines)
         if report.stale_manifests:
             self._on_change()
         return report
 
-    def _handle_seal(self, delivery: Delivery) -> Settlement:
+    def _handle_run_finished(self, delivery: Delivery) -> Settlement:
         try:
-            run = RunSealed.from_json(delivery.body)
+            run = read_run_finished(delivery.body)
         except BadInput as error:
             return Settlement(Verdict.NEVER, str(error))
-        self.seal(run)
+        self.run_finished(run)
         return DONE

@@ -7,17 +7,17 @@ import threading
 import structlog
 from prometheus_client import CollectorRegistry
 
-from mosaic.events.sealed import RunSealed
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
 from mosaic.messaging.consumer import consume
 from mosaic.messaging.topology import event_queue
+from mosaic.model.attempt import RunFinished
 from mosaic.wire.v1 import telemetry_pb2_grpc
 from mosaic_telemetry.bootstrap import Parts, connect, utc_now
 from mosaic_telemetry.entrypoints.grpc_api import TelemetryApi
 from mosaic_telemetry.entrypoints.intake import Intake
+from mosaic_telemetry.entrypoints.manifest_writer import ManifestWriter
 from mosaic_telemetry.entrypoints.metrics import Metrics
-from mosaic_telemetry.entrypoints.scribe import Scribe
 from mosaic_telemetry.ports import Clock, LiveFeed
 from mosaic_telemetry.settings import Settings
 
@@ -47,19 +47,19 @@ class TelemetryService:
         self.parts = parts
         self._ending = threading.Event()
         self._metrics = metrics
-        self._scribe = Scribe(parts)
+        self._manifest_writer = ManifestWriter(parts)
         #: Takes frames within the process. A `mosaic.events.frame.FrameSink`.
-        self.ingest = Intake(parts, self._metrics, self._scribe.wake)
+        self.ingest = Intake(parts, self._metrics, self._manifest_writer.wake)
         self._consumers: list[threading.Thread] = []
         self._broker_faults: dict[int, str] = {}
 
-    def seal(self, run: RunSealed) -> None:
+    def run_finished(self, run: RunFinished) -> None:
         """Note that *run* has ended; durable when it returns."""
-        self.ingest.seal(run)
+        self.ingest.run_finished(run)
 
     def servicer(self) -> TelemetryApi:
         """Return the gRPC API."""
-        return TelemetryApi(self.parts, self._metrics, self._ending.is_set)
+        return TelemetryApi(self.parts, self._metrics, self._ending.is_set, lambda: self.ingest.fault)
 
     def registration(self) -> Registration:
         """Return the gRPC API for a `mosaic.hosting.grpc_server.GrpcServer`."""
@@ -71,14 +71,14 @@ class TelemetryService:
     def probes(self) -> dict[str, Probe]:
         """Return what ``/readyz`` asks."""
         probes: dict[str, Probe] = {"database": self.parts.store.fault}
-        if self._settings.broker_url:
+        if self._settings.events_url:
             probes["broker"] = lambda: next(iter(list(self._broker_faults.values())), None)
         return probes
 
     def start(self) -> None:
         """Write manifests and, when there is a broker, consume it."""
-        self._scribe.start()
-        if self._settings.broker_url:
+        self._manifest_writer.start()
+        if self._settings.events_url:
             for shard in range(self._settings.event_shards):
                 self._broker_faults[shard] = "not connected yet"
                 thread = threading.Thread(target=self._consume, args=(shard,), name=f"shard {shard}", daemon=True)
@@ -90,13 +90,13 @@ class TelemetryService:
         self._ending.set()
         for thread in self._consumers:
             thread.join()
-        self._scribe.stop()
+        self._manifest_writer.stop()
         self.parts.feed.close()
         self.parts.engine.dispose()
 
     def _consume(self, shard: int) -> None:
         consume(
-            self._settings.broker_url,
+            self._settings.events_url,
             self.parts.topology,
             event_queue(self.parts.topology, shard),
             self.ingest.handle,

@@ -1,75 +1,79 @@
-"""Seal runs and write their manifests."""
+"""Note that runs have ended, and write their manifests."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from mosaic.errors import NotFound, RunNotFound
-from mosaic.events.sealed import RunSealed
+from mosaic.model.attempt import RunFinished
 from mosaic_telemetry.domain.manifest import Record, build_manifest, is_complete
-from mosaic_telemetry.ports import Clock, EventStore, LiveFeed, ManifestStore, SealRecord
+from mosaic_telemetry.handlers.curves import run_series
+from mosaic_telemetry.handlers.episodes import Standing, returns_by_agent, standing_of, summarise_episodes
+from mosaic_telemetry.ports import Clock, EventStore, FinishedRun, LiveFeed, ManifestStore
 
 
-def seal(run: RunSealed, *, store: EventStore, clock: Clock, patience: timedelta) -> None:
+def note_finished(run: RunFinished, *, store: EventStore, clock: Clock, patience: timedelta) -> None:
     """Note that *run* has ended; its manifest follows when its events are here, or after *patience*.
 
-    The same seal may come many times.
+    The same word may come many times.
 
     Raises:
         DatabaseUnavailable: nothing was kept.
 
     """
-    store.put_seal(run, clock() + patience)
+    store.put_finished(run, clock() + patience)
 
 
 def write_when_ready(
-    sealed: SealRecord, *, store: EventStore, manifests: ManifestStore, feed: LiveFeed, clock: Clock
+    ended: FinishedRun, *, store: EventStore, manifests: ManifestStore, feed: LiveFeed, clock: Clock
 ) -> datetime | None:
-    """Write the manifest of a sealed run, or return until when it waits for events.
+    """Write the manifest of an ended run, or return until when it waits for events.
 
     After that moment it is written with its gaps named; what comes later still is a reason to write it
     again. Several replicas may do this at once.
     """
-    record = record_of(sealed.seal, store)
-    if sealed.due_at > clock() and not is_complete(record):
-        return sealed.due_at
-    _write(sealed, record, store, manifests)
-    feed.publish({sealed.seal.run_id})
+    run_id = ended.finished.run.run_id
+    facts = store.facts(run_id)
+    standing = standing_of(run_id, store, facts)
+    outline = Record(ended.finished, standing.timelines, facts, counted=standing.counted)
+    if ended.due_at > clock() and not is_complete(outline):
+        return ended.due_at
+    _write(ended, _filled(outline, standing, store), store, manifests)
+    feed.publish({run_id})
     return None
 
 
-def manifest_of(run_id: str, *, store: EventStore) -> SealRecord:
-    """Return the seal of a run whose manifest is written.
+def manifest_of(run_id: str, *, store: EventStore) -> FinishedRun:
+    """Return the ended run whose manifest is written.
 
     Raises:
         RunNotFound: nothing was ever heard of it.
         NotFound: it has not ended, or its last events are still on their way.
 
     """
-    sealed = store.seal_of(run_id)
-    if sealed is not None and sealed.written_revision >= 0:
-        return sealed
-    if sealed is None and not store.timelines(run_id):
+    ended = store.finished_run(run_id)
+    if ended is not None and ended.written_revision >= 0:
+        return ended
+    if ended is None and not store.timelines(run_id):
         raise RunNotFound(run_id)
-    why = "it has not ended" if sealed is None else "its last events are still on their way"
+    why = "it has not ended" if ended is None else "its last events are still on their way"
     raise NotFound(f"run {run_id} has no manifest yet: {why}")
 
 
-def record_of(run: RunSealed, store: EventStore) -> Record:
-    """Gather everything known of a run."""
-    run_id = run.run_id
-    return Record(
-        run,
-        store.timelines(run_id),
-        store.facts(run_id),
-        store.series(run_id),
-        store.episode_summary(run_id),
+def _filled(outline: Record, standing: Standing, store: EventStore) -> Record:
+    """Add what takes reading."""
+    return replace(
+        outline,
+        series=run_series(standing, store),
+        episodes=summarise_episodes(standing, store),
+        agents=returns_by_agent(standing, store),
     )
 
 
-def _write(sealed: SealRecord, record: Record, store: EventStore, manifests: ManifestStore) -> None:
+def _write(ended: FinishedRun, record: Record, store: EventStore, manifests: ManifestStore) -> None:
     manifest = build_manifest(record)
     text = json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    path = manifests.write(sealed.seal.run_id, text)
-    store.manifest_written(sealed, text, manifest["digest"], path)
+    path = manifests.write(ended.finished.run.run_id, text)
+    store.manifest_written(ended, text, manifest["digest"], path)

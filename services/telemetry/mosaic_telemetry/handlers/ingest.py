@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mosaic.events import Custom, Scan, scan_lines
+from mosaic.events import FACT_KINDS, Scan, scan_lines
+from mosaic.events import Series as ScannedSeries
 from mosaic.events.frame import Frame, decode, encode
 from mosaic.events.packing import FrameUnreadable
-from mosaic_telemetry.domain.facts import FACT_KINDS, Episode, Fact
+from mosaic_telemetry.domain.facts import Episode, Fact
 from mosaic_telemetry.domain.ranges import Range
-from mosaic_telemetry.domain.series import Series, SeriesKey
+from mosaic_telemetry.domain.series import Series, SeriesKey, counts_training_steps
+from mosaic_telemetry.domain.tally import tallies_of
 from mosaic_telemetry.domain.timeline import Hearing, StreamId, Timeline
 from mosaic_telemetry.ports import EventStore, EventWriter, LiveFeed, PointBlock, StoredFrame
 
 #: A worker that breaks the protocol with every line is shown by its first lines and a count.
 _VIOLATIONS_KEPT = 3
+
+#: Curves of one attempt. Whoever puts a step number into the name of a metric would make one for every point, and each
+#: costs memory here whenever the attempt is heard.
+MAX_SERIES = 10_000
 
 
 @dataclass
@@ -112,7 +118,7 @@ def _cut(frame: Frame, part: Range) -> _Piece:
 
 def _hearing(piece: _Piece) -> Hearing:
     frame, scan = piece.frame, piece.scan
-    steps = [series.steps[-1] for series in scan.series.values()]
+    steps = [series.steps[-1] for series in scan.series.values() if counts_training_steps(series.unit or "")]
     steps += [row.step for row in scan.episodes[-1:] if row.step is not None]
     return Hearing(
         frame.first_seq,
@@ -121,6 +127,7 @@ def _hearing(piece: _Piece) -> Hearing:
         frame.times[-1][1],
         scan.counts,
         max(steps, default=None),
+        tallies_of(scan.episodes, frame.first_seq),
     )
 
 
@@ -132,24 +139,52 @@ def _stored(stream: StreamId, piece: _Piece) -> StoredFrame:
 
 def _add_series(writer: EventWriter, stream: StreamId, pieces: Sequence[_Piece]) -> None:
     """Add the points of all *pieces*, one block per series."""
-    blocks: dict[SeriesKey, PointBlock] = {}
-    known: Mapping[SeriesKey, Series] | None = None
-    for piece in pieces:
-        for points in piece.scan.series.values():
-            known = writer.series(stream) if known is None else known
-            key = SeriesKey(points.name, points.agent or "")
-            if key in blocks:
-                blocks[key].steps.extend(points.steps)
-                blocks[key].values.extend(points.values)
-                continue
-            series = known.get(key) or Series(stream, key, points.unit or "")
-            first_seq = piece.frame.first_seq + points.first_line
-            blocks[key] = PointBlock(series, first_seq, points.steps, points.values)
+    told = [piece for piece in pieces if piece.scan.series]
+    if not told:
+        return
+    known = writer.series(stream)
+    blocks, refused = _blocks_of(stream, told, known)
     for block in blocks.values():
         series, rollups = block.series.extend(block.steps, block.values)
         writer.add_points(block)
         writer.put_series(series)
         writer.put_rollups(series, rollups)
+    if refused is not None and len(known) < MAX_SERIES:
+        writer.add_facts([refused])
+
+
+def _blocks_of(
+    stream: StreamId, pieces: Sequence[_Piece], known: Mapping[SeriesKey, Series]
+) -> tuple[dict[SeriesKey, PointBlock], Fact | None]:
+    """Return the new points by series, and the first of those that are one series too many: they stay lines."""
+    blocks: dict[SeriesKey, PointBlock] = {}
+    room, refused = MAX_SERIES - len(known), None
+    for piece in pieces:
+        for points in piece.scan.series.values():
+            key = SeriesKey(points.name, points.agent or "")
+            if key in blocks:
+                blocks[key].steps.extend(points.steps)
+                blocks[key].values.extend(points.values)
+                continue
+            if key not in known:
+                if room <= 0:
+                    refused = refused or _one_too_many(stream, piece, points)
+                    continue
+                room -= 1
+            series = known.get(key) or Series(stream, key, points.unit or "")
+            first_seq = piece.frame.first_seq + points.first_line
+            blocks[key] = PointBlock(series, first_seq, points.steps, points.values)
+    return blocks, refused
+
+
+def _one_too_many(stream: StreamId, piece: _Piece, points: ScannedSeries) -> Fact:
+    reason = (
+        f"{points.name[:100]!r} and other metrics have no curve, only their lines: this attempt has {MAX_SERIES} "
+        "curves already; is there a number in the names that belongs into `step`?"
+    )
+    time = list(piece.frame.line_times())[points.first_line]
+    broken = {"kind": "too_many_metrics", "reason": reason}
+    return Fact(stream, piece.frame.first_seq + points.first_line, time, "violation", broken)
 
 
 def _add_rare(writer: EventWriter, stream: StreamId, piece: _Piece) -> None:
@@ -169,6 +204,7 @@ def _add_rare(writer: EventWriter, stream: StreamId, piece: _Piece) -> None:
                 row.episode_return,
                 row.length,
                 row.step,
+                row.evaluation,
             )
             for row in scan.episodes
         ]
@@ -176,7 +212,7 @@ def _add_rare(writer: EventWriter, stream: StreamId, piece: _Piece) -> None:
     facts = [
         Fact(stream, first_seq + line, times[line], event.event, event.payload.model_dump(mode="json"))
         for line, event in scan.events
-        if event.event in FACT_KINDS and not isinstance(event, Custom)
+        if event.event in FACT_KINDS
     ]
     facts += [
         Fact(stream, first_seq + line, times[line], "violation", {"kind": broken.kind, "reason": broken.reason})

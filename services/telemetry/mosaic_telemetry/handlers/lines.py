@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mosaic.events import LogLine, Scan, read_line, scan_lines
 from mosaic.events.frame import decode
 from mosaic.events.scan import TEXT, VIOLATION
-from mosaic_telemetry.domain.reading import Outlook, Stretch, outlook
+from mosaic_telemetry.domain.outlook import Outlook, Stretch, outlook
 from mosaic_telemetry.ports import EventStore, LiveFeed, Position, StoredFrame
 
 #: How long a follower waits for lines that are late before it goes on without them.
@@ -56,14 +56,14 @@ def follow_lines(
     is_wanted: Callable[[], bool] = lambda: True,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Iterator[Lines]:
-    """Yield lines from *start* on and go on as they arrive, until the run is sealed and all was sent.
+    """Yield lines from *start* on and go on as they arrive, until the run has ended and all was sent.
 
     The last item has ``is_end``. *is_wanted* is asked between looks, so that a follower can leave.
     """
     position, held_up_since = start, monotonic()
     with feed.subscribe(run_id) as news:
         while is_wanted():
-            is_final = _is_sealed(run_id, store)
+            is_final = _is_finished(run_id, store)
             past_gaps = is_final or monotonic() - held_up_since > _PATIENCE_S
             timelines = [line for line in store.timelines(run_id) if attempt in (0, line.stream.attempt)]
             seen = outlook(timelines, position.attempt, position.seq, past_gaps=past_gaps)
@@ -112,12 +112,12 @@ def lines_of(frame: StoredFrame, first: int, last: int, kinds: Collection[str] =
     ]
 
 
-def _is_sealed(run_id: str, store: EventStore) -> bool:
+def _is_finished(run_id: str, store: EventStore) -> bool:
     """Tell whether the run has its manifest and no newer attempt was heard of."""
-    sealed = store.seal_of(run_id)
-    if sealed is None or sealed.written_revision < 0:
+    ended = store.finished_run(run_id)
+    if ended is None or ended.written_revision < 0:
         return False
-    newest = max((attempt.attempt for attempt in sealed.seal.attempts), default=0)
+    newest = max((attempt.attempt for attempt in ended.finished.attempts), default=0)
     return all(timeline.stream.attempt <= newest for timeline in store.timelines(run_id))
 
 

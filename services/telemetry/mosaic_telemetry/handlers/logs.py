@@ -42,7 +42,7 @@ def follow_logs(
     feed: LiveFeed,
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[list[LogEntry]]:
-    """Yield log lines and go on until the run is sealed; with *tail*, begin with its newest lines."""
+    """Yield log lines and go on until the run has ended; with *tail*, begin with its newest lines."""
     start = Position(0, 0)
     if tail:
         timelines = [line for line in store.timelines(run_id) if attempt in (0, line.stream.attempt)]

@@ -17,7 +17,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST_NAME = 40
 #: Whose distributions are called ``mosaic-NAME`` already, installed here or not.
 OUR_NAMES = frozenset(
-    {"sdk", "registry", "scheduler", "telemetry", "embedded", "cleanrl", "xuance", "rllib", "reference"}
+    {"sdk", "agent", "testing", "compat", "hosting", "registry", "scheduler", "telemetry", "console", "simulator"}
+    | {"embedded", "cleanrl", "sb3", "xuance", "rllib", "reference"}
 )
 
 #: Where each template goes; ``{package}`` is the name of the Python package.

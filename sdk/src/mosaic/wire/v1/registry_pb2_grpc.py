@@ -50,11 +50,6 @@ class RegistryStub:
                 request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveRequest.SerializeToString,
                 response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveResponse.FromString,
                 _registered_method=True)
-        self.ListWorkers = channel.unary_unary(
-                '/mosaic.wire.v1.Registry/ListWorkers',
-                request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.ListWorkersRequest.SerializeToString,
-                response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.ListWorkersResponse.FromString,
-                _registered_method=True)
         self.DescribeWorker = channel.unary_unary(
                 '/mosaic.wire.v1.Registry/DescribeWorker',
                 request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.DescribeWorkerRequest.SerializeToString,
@@ -103,12 +98,6 @@ class RegistryServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ListWorkers(self, request, context):
-        """Missing associated documentation comment in .proto file."""
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def DescribeWorker(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -152,11 +141,6 @@ def add_RegistryServicer_to_server(servicer, server):
                     servicer.Leave,
                     request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveRequest.FromString,
                     response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveResponse.SerializeToString,
-            ),
-            'ListWorkers': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListWorkers,
-                    request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.ListWorkersRequest.FromString,
-                    response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.ListWorkersResponse.SerializeToString,
             ),
             'DescribeWorker': grpc.unary_unary_rpc_method_handler(
                     servicer.DescribeWorker,
@@ -261,33 +245,6 @@ class Registry:
             '/mosaic.wire.v1.Registry/Leave',
             mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveRequest.SerializeToString,
             mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListWorkers(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/mosaic.wire.v1.Registry/ListWorkers',
-            mosaic_dot_wire_dot_v1_dot_registry__pb2.ListWorkersRequest.SerializeToString,
-            mosaic_dot_wire_dot_v1_dot_registry__pb2.ListWorkersResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -44,6 +44,7 @@ class Directive(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DIRECTIVE_PAUSE: _ClassVar[Directive]
     DIRECTIVE_RESUME: _ClassVar[Directive]
     DIRECTIVE_ABANDON: _ClassVar[Directive]
+    DIRECTIVE_EXPIRE: _ClassVar[Directive]
 RUN_STATE_UNSPECIFIED: RunState
 RUN_STATE_QUEUED: RunState
 RUN_STATE_ADMITTED: RunState
@@ -70,6 +71,7 @@ DIRECTIVE_PREEMPT: Directive
 DIRECTIVE_PAUSE: Directive
 DIRECTIVE_RESUME: Directive
 DIRECTIVE_ABANDON: Directive
+DIRECTIVE_EXPIRE: Directive
 
 class Resources(_message.Message):
     __slots__ = ("cpus", "memory_mb", "gpus", "gpu_fraction", "gpu_memory_mb")
@@ -86,7 +88,7 @@ class Resources(_message.Message):
     def __init__(self, cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[int] = ..., gpu_fraction: _Optional[float] = ..., gpu_memory_mb: _Optional[int] = ...) -> None: ...
 
 class RunSpec(_message.Message):
-    __slots__ = ("worker", "config_json", "seed", "name", "team", "user", "priority", "resources", "max_wall_s", "max_retries", "not_before", "labels", "secrets", "hang_limit_s", "environment")
+    __slots__ = ("worker", "config_json", "seed", "name", "team", "user", "priority", "resources", "max_wall_s", "max_retries", "not_before", "labels", "secrets", "hang_limit_s", "environment", "continues")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -123,6 +125,7 @@ class RunSpec(_message.Message):
     SECRETS_FIELD_NUMBER: _ClassVar[int]
     HANG_LIMIT_S_FIELD_NUMBER: _ClassVar[int]
     ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
+    CONTINUES_FIELD_NUMBER: _ClassVar[int]
     worker: str
     config_json: str
     seed: int
@@ -138,7 +141,8 @@ class RunSpec(_message.Message):
     secrets: _containers.ScalarMap[str, str]
     hang_limit_s: float
     environment: _containers.ScalarMap[str, str]
-    def __init__(self, worker: _Optional[str] = ..., config_json: _Optional[str] = ..., seed: _Optional[int] = ..., name: _Optional[str] = ..., team: _Optional[str] = ..., user: _Optional[str] = ..., priority: _Optional[str] = ..., resources: _Optional[_Union[Resources, _Mapping]] = ..., max_wall_s: _Optional[float] = ..., max_retries: _Optional[int] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., secrets: _Optional[_Mapping[str, str]] = ..., hang_limit_s: _Optional[float] = ..., environment: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    continues: str
+    def __init__(self, worker: _Optional[str] = ..., config_json: _Optional[str] = ..., seed: _Optional[int] = ..., name: _Optional[str] = ..., team: _Optional[str] = ..., user: _Optional[str] = ..., priority: _Optional[str] = ..., resources: _Optional[_Union[Resources, _Mapping]] = ..., max_wall_s: _Optional[float] = ..., max_retries: _Optional[int] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., secrets: _Optional[_Mapping[str, str]] = ..., hang_limit_s: _Optional[float] = ..., environment: _Optional[_Mapping[str, str]] = ..., continues: _Optional[str] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
     __slots__ = ("spec", "seeds", "idempotency_key", "dry_run")
@@ -163,7 +167,7 @@ class SubmitResponse(_message.Message):
     def __init__(self, runs: _Optional[_Iterable[_Union[Run, _Mapping]]] = ..., prediction: _Optional[_Iterable[str]] = ..., repeated_submit: _Optional[bool] = ...) -> None: ...
 
 class Run(_message.Message):
-    __slots__ = ("run_id", "spec", "state", "attempt", "reason_code", "reason", "submitted_at", "started_at", "ended_at", "config_digest", "agent_id", "node_id", "gpu_ids", "revision", "updated_at")
+    __slots__ = ("run_id", "spec", "state", "attempt", "reason_code", "reason", "submitted_at", "started_at", "ended_at", "agent_id", "node_id", "gpu_ids", "revision", "updated_at", "not_before", "checkpoint", "checkpoint_at", "passed_over", "evicted_for")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -173,12 +177,16 @@ class Run(_message.Message):
     SUBMITTED_AT_FIELD_NUMBER: _ClassVar[int]
     STARTED_AT_FIELD_NUMBER: _ClassVar[int]
     ENDED_AT_FIELD_NUMBER: _ClassVar[int]
-    CONFIG_DIGEST_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     GPU_IDS_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_AT_FIELD_NUMBER: _ClassVar[int]
+    PASSED_OVER_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_FOR_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     spec: RunSpec
     state: RunState
@@ -188,21 +196,31 @@ class Run(_message.Message):
     submitted_at: _timestamp_pb2.Timestamp
     started_at: _timestamp_pb2.Timestamp
     ended_at: _timestamp_pb2.Timestamp
-    config_digest: str
     agent_id: str
     node_id: str
     gpu_ids: _containers.RepeatedScalarFieldContainer[str]
     revision: int
     updated_at: _timestamp_pb2.Timestamp
-    def __init__(self, run_id: _Optional[str] = ..., spec: _Optional[_Union[RunSpec, _Mapping]] = ..., state: _Optional[_Union[RunState, str]] = ..., attempt: _Optional[int] = ..., reason_code: _Optional[str] = ..., reason: _Optional[str] = ..., submitted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., config_digest: _Optional[str] = ..., agent_id: _Optional[str] = ..., node_id: _Optional[str] = ..., gpu_ids: _Optional[_Iterable[str]] = ..., revision: _Optional[int] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    not_before: _timestamp_pb2.Timestamp
+    checkpoint: str
+    checkpoint_at: _timestamp_pb2.Timestamp
+    passed_over: int
+    evicted_for: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, run_id: _Optional[str] = ..., spec: _Optional[_Union[RunSpec, _Mapping]] = ..., state: _Optional[_Union[RunState, str]] = ..., attempt: _Optional[int] = ..., reason_code: _Optional[str] = ..., reason: _Optional[str] = ..., submitted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent_id: _Optional[str] = ..., node_id: _Optional[str] = ..., gpu_ids: _Optional[_Iterable[str]] = ..., revision: _Optional[int] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., checkpoint: _Optional[str] = ..., checkpoint_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., passed_over: _Optional[int] = ..., evicted_for: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Attempt(_message.Message):
-    __slots__ = ("attempt", "state", "agent_id", "node_id", "gpu_ids", "admitted_at", "claimed_at", "started_at", "ended_at", "failure_kind", "reason", "exit_code", "last_seq", "resumed_from")
+    __slots__ = ("attempt", "state", "agent_id", "node_id", "admitted_at", "claimed_at", "started_at", "ended_at", "failure_kind", "reason", "exit_code", "last_seq", "resumed_from", "run_id", "lease", "lease_until", "borrowed", "ends_by", "directive", "versions")
+    class VersionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
-    GPU_IDS_FIELD_NUMBER: _ClassVar[int]
     ADMITTED_AT_FIELD_NUMBER: _ClassVar[int]
     CLAIMED_AT_FIELD_NUMBER: _ClassVar[int]
     STARTED_AT_FIELD_NUMBER: _ClassVar[int]
@@ -212,11 +230,17 @@ class Attempt(_message.Message):
     EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
     LAST_SEQ_FIELD_NUMBER: _ClassVar[int]
     RESUMED_FROM_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
+    LEASE_UNTIL_FIELD_NUMBER: _ClassVar[int]
+    BORROWED_FIELD_NUMBER: _ClassVar[int]
+    ENDS_BY_FIELD_NUMBER: _ClassVar[int]
+    DIRECTIVE_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
     attempt: int
     state: AttemptState
     agent_id: str
     node_id: str
-    gpu_ids: _containers.RepeatedScalarFieldContainer[str]
     admitted_at: _timestamp_pb2.Timestamp
     claimed_at: _timestamp_pb2.Timestamp
     started_at: _timestamp_pb2.Timestamp
@@ -226,10 +250,17 @@ class Attempt(_message.Message):
     exit_code: int
     last_seq: int
     resumed_from: str
-    def __init__(self, attempt: _Optional[int] = ..., state: _Optional[_Union[AttemptState, str]] = ..., agent_id: _Optional[str] = ..., node_id: _Optional[str] = ..., gpu_ids: _Optional[_Iterable[str]] = ..., admitted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., claimed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., failure_kind: _Optional[str] = ..., reason: _Optional[str] = ..., exit_code: _Optional[int] = ..., last_seq: _Optional[int] = ..., resumed_from: _Optional[str] = ...) -> None: ...
+    run_id: str
+    lease: Lease
+    lease_until: _timestamp_pb2.Timestamp
+    borrowed: bool
+    ends_by: _timestamp_pb2.Timestamp
+    directive: Directive
+    versions: _containers.ScalarMap[str, str]
+    def __init__(self, attempt: _Optional[int] = ..., state: _Optional[_Union[AttemptState, str]] = ..., agent_id: _Optional[str] = ..., node_id: _Optional[str] = ..., admitted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., claimed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., failure_kind: _Optional[str] = ..., reason: _Optional[str] = ..., exit_code: _Optional[int] = ..., last_seq: _Optional[int] = ..., resumed_from: _Optional[str] = ..., run_id: _Optional[str] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ..., lease_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., borrowed: _Optional[bool] = ..., ends_by: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., directive: _Optional[_Union[Directive, str]] = ..., versions: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Change(_message.Message):
-    __slots__ = ("at", "attempt", "fact", "before", "after", "actor", "detail")
+    __slots__ = ("at", "attempt", "fact", "before", "after", "actor", "detail", "run_id")
     AT_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     FACT_FIELD_NUMBER: _ClassVar[int]
@@ -237,6 +268,7 @@ class Change(_message.Message):
     AFTER_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
     at: _timestamp_pb2.Timestamp
     attempt: int
     fact: str
@@ -244,7 +276,8 @@ class Change(_message.Message):
     after: str
     actor: str
     detail: str
-    def __init__(self, at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., attempt: _Optional[int] = ..., fact: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., actor: _Optional[str] = ..., detail: _Optional[str] = ...) -> None: ...
+    run_id: str
+    def __init__(self, at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., attempt: _Optional[int] = ..., fact: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., actor: _Optional[str] = ..., detail: _Optional[str] = ..., run_id: _Optional[str] = ...) -> None: ...
 
 class RunDetail(_message.Message):
     __slots__ = ("run", "attempts", "history")
@@ -273,7 +306,7 @@ class GetRunRequest(_message.Message):
     def __init__(self, run_id: _Optional[str] = ...) -> None: ...
 
 class ListRunsRequest(_message.Message):
-    __slots__ = ("states", "team", "user", "worker", "labels", "page_size", "page_token")
+    __slots__ = ("states", "team", "user", "worker", "labels", "page_size", "page_token", "name")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -288,6 +321,7 @@ class ListRunsRequest(_message.Message):
     LABELS_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     states: _containers.RepeatedScalarFieldContainer[RunState]
     team: str
     user: str
@@ -295,7 +329,8 @@ class ListRunsRequest(_message.Message):
     labels: _containers.ScalarMap[str, str]
     page_size: int
     page_token: str
-    def __init__(self, states: _Optional[_Iterable[_Union[RunState, str]]] = ..., team: _Optional[str] = ..., user: _Optional[str] = ..., worker: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    name: str
+    def __init__(self, states: _Optional[_Iterable[_Union[RunState, str]]] = ..., team: _Optional[str] = ..., user: _Optional[str] = ..., worker: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class ListRunsResponse(_message.Message):
     __slots__ = ("runs", "next_page_token")
@@ -311,7 +346,7 @@ class WatchRunsRequest(_message.Message):
     run_ids: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, run_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
-class ExplainResponse(_message.Message):
+class Explanation(_message.Message):
     __slots__ = ("sentences", "estimated_start", "assumption", "queue_position")
     SENTENCES_FIELD_NUMBER: _ClassVar[int]
     ESTIMATED_START_FIELD_NUMBER: _ClassVar[int]
@@ -330,34 +365,42 @@ class Quota(_message.Message):
     GPUS_FIELD_NUMBER: _ClassVar[int]
     cpus: float
     memory_mb: int
-    gpus: int
-    def __init__(self, cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[int] = ...) -> None: ...
+    gpus: float
+    def __init__(self, cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[float] = ...) -> None: ...
 
 class Team(_message.Message):
-    __slots__ = ("name", "weight", "quota", "lending_limit_gpus", "borrowing_limit_gpus", "max_running", "max_queued", "max_running_per_user", "max_queued_per_user", "max_gpus_per_user", "max_wall_s")
+    __slots__ = ("name", "weight", "quota", "max_running", "max_queued", "max_running_per_user", "max_queued_per_user", "max_gpus_per_user", "max_wall_s", "lending_limit_gpus", "borrowing_limit_gpus")
     NAME_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     QUOTA_FIELD_NUMBER: _ClassVar[int]
-    LENDING_LIMIT_GPUS_FIELD_NUMBER: _ClassVar[int]
-    BORROWING_LIMIT_GPUS_FIELD_NUMBER: _ClassVar[int]
     MAX_RUNNING_FIELD_NUMBER: _ClassVar[int]
     MAX_QUEUED_FIELD_NUMBER: _ClassVar[int]
     MAX_RUNNING_PER_USER_FIELD_NUMBER: _ClassVar[int]
     MAX_QUEUED_PER_USER_FIELD_NUMBER: _ClassVar[int]
     MAX_GPUS_PER_USER_FIELD_NUMBER: _ClassVar[int]
     MAX_WALL_S_FIELD_NUMBER: _ClassVar[int]
+    LENDING_LIMIT_GPUS_FIELD_NUMBER: _ClassVar[int]
+    BORROWING_LIMIT_GPUS_FIELD_NUMBER: _ClassVar[int]
     name: str
     weight: float
     quota: Quota
-    lending_limit_gpus: int
-    borrowing_limit_gpus: int
     max_running: int
     max_queued: int
     max_running_per_user: int
     max_queued_per_user: int
     max_gpus_per_user: float
     max_wall_s: float
-    def __init__(self, name: _Optional[str] = ..., weight: _Optional[float] = ..., quota: _Optional[_Union[Quota, _Mapping]] = ..., lending_limit_gpus: _Optional[int] = ..., borrowing_limit_gpus: _Optional[int] = ..., max_running: _Optional[int] = ..., max_queued: _Optional[int] = ..., max_running_per_user: _Optional[int] = ..., max_queued_per_user: _Optional[int] = ..., max_gpus_per_user: _Optional[float] = ..., max_wall_s: _Optional[float] = ...) -> None: ...
+    lending_limit_gpus: float
+    borrowing_limit_gpus: float
+    def __init__(self, name: _Optional[str] = ..., weight: _Optional[float] = ..., quota: _Optional[_Union[Quota, _Mapping]] = ..., max_running: _Optional[int] = ..., max_queued: _Optional[int] = ..., max_running_per_user: _Optional[int] = ..., max_queued_per_user: _Optional[int] = ..., max_gpus_per_user: _Optional[float] = ..., max_wall_s: _Optional[float] = ..., lending_limit_gpus: _Optional[float] = ..., borrowing_limit_gpus: _Optional[float] = ...) -> None: ...
+
+class SetTeamRequest(_message.Message):
+    __slots__ = ("team", "terms")
+    TEAM_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
+    team: Team
+    terms: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, team: _Optional[_Union[Team, _Mapping]] = ..., terms: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ListTeamsRequest(_message.Message):
     __slots__ = ()
@@ -382,22 +425,27 @@ class ClaimRequest(_message.Message):
     def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., agent_id: _Optional[str] = ..., session_token: _Optional[str] = ...) -> None: ...
 
 class GpuShare(_message.Message):
-    __slots__ = ("gpu_id", "share")
+    __slots__ = ("gpu_id", "share", "memory_mb")
     GPU_ID_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
     gpu_id: str
     share: float
-    def __init__(self, gpu_id: _Optional[str] = ..., share: _Optional[float] = ...) -> None: ...
+    memory_mb: int
+    def __init__(self, gpu_id: _Optional[str] = ..., share: _Optional[float] = ..., memory_mb: _Optional[int] = ...) -> None: ...
+
+class Lease(_message.Message):
+    __slots__ = ("cpus", "memory_mb", "gpus")
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
+    GPUS_FIELD_NUMBER: _ClassVar[int]
+    cpus: float
+    memory_mb: int
+    gpus: _containers.RepeatedCompositeFieldContainer[GpuShare]
+    def __init__(self, cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[_Iterable[_Union[GpuShare, _Mapping]]] = ...) -> None: ...
 
 class Launch(_message.Message):
-    __slots__ = ("run_id", "attempt", "worker", "config_json", "seed", "gpus", "cpus", "memory_mb", "environment", "secrets", "control_token", "max_wall_s", "hang_limit_s", "grace_s", "lease_s", "resume_from", "config_digest", "team", "user")
-    class EnvironmentEntry(_message.Message):
-        __slots__ = ("key", "value")
-        KEY_FIELD_NUMBER: _ClassVar[int]
-        VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: str
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    __slots__ = ("run_id", "attempt", "secrets", "control_token", "hang_limit_s", "grace_s", "lease_for_s", "resume_from", "spec", "lease")
     class SecretsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -407,43 +455,25 @@ class Launch(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
-    WORKER_FIELD_NUMBER: _ClassVar[int]
-    CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
-    SEED_FIELD_NUMBER: _ClassVar[int]
-    GPUS_FIELD_NUMBER: _ClassVar[int]
-    CPUS_FIELD_NUMBER: _ClassVar[int]
-    MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
-    ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
     SECRETS_FIELD_NUMBER: _ClassVar[int]
     CONTROL_TOKEN_FIELD_NUMBER: _ClassVar[int]
-    MAX_WALL_S_FIELD_NUMBER: _ClassVar[int]
     HANG_LIMIT_S_FIELD_NUMBER: _ClassVar[int]
     GRACE_S_FIELD_NUMBER: _ClassVar[int]
-    LEASE_S_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FOR_S_FIELD_NUMBER: _ClassVar[int]
     RESUME_FROM_FIELD_NUMBER: _ClassVar[int]
-    CONFIG_DIGEST_FIELD_NUMBER: _ClassVar[int]
-    TEAM_FIELD_NUMBER: _ClassVar[int]
-    USER_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     attempt: int
-    worker: str
-    config_json: str
-    seed: int
-    gpus: _containers.RepeatedCompositeFieldContainer[GpuShare]
-    cpus: float
-    memory_mb: int
-    environment: _containers.ScalarMap[str, str]
     secrets: _containers.ScalarMap[str, str]
     control_token: str
-    max_wall_s: float
     hang_limit_s: float
     grace_s: float
-    lease_s: float
+    lease_for_s: float
     resume_from: str
-    config_digest: str
-    team: str
-    user: str
-    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., worker: _Optional[str] = ..., config_json: _Optional[str] = ..., seed: _Optional[int] = ..., gpus: _Optional[_Iterable[_Union[GpuShare, _Mapping]]] = ..., cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., environment: _Optional[_Mapping[str, str]] = ..., secrets: _Optional[_Mapping[str, str]] = ..., control_token: _Optional[str] = ..., max_wall_s: _Optional[float] = ..., hang_limit_s: _Optional[float] = ..., grace_s: _Optional[float] = ..., lease_s: _Optional[float] = ..., resume_from: _Optional[str] = ..., config_digest: _Optional[str] = ..., team: _Optional[str] = ..., user: _Optional[str] = ...) -> None: ...
+    spec: RunSpec
+    lease: Lease
+    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., secrets: _Optional[_Mapping[str, str]] = ..., control_token: _Optional[str] = ..., hang_limit_s: _Optional[float] = ..., grace_s: _Optional[float] = ..., lease_for_s: _Optional[float] = ..., resume_from: _Optional[str] = ..., spec: _Optional[_Union[RunSpec, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ...) -> None: ...
 
 class RenewRequest(_message.Message):
     __slots__ = ("agent_id", "session_token", "held")
@@ -466,12 +496,12 @@ class HeldAttempt(_message.Message):
     def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., control_token: _Optional[str] = ...) -> None: ...
 
 class RenewResponse(_message.Message):
-    __slots__ = ("wishes",)
-    WISHES_FIELD_NUMBER: _ClassVar[int]
-    wishes: _containers.RepeatedCompositeFieldContainer[Wish]
-    def __init__(self, wishes: _Optional[_Iterable[_Union[Wish, _Mapping]]] = ...) -> None: ...
+    __slots__ = ("directives",)
+    DIRECTIVES_FIELD_NUMBER: _ClassVar[int]
+    directives: _containers.RepeatedCompositeFieldContainer[AttemptDirective]
+    def __init__(self, directives: _Optional[_Iterable[_Union[AttemptDirective, _Mapping]]] = ...) -> None: ...
 
-class Wish(_message.Message):
+class AttemptDirective(_message.Message):
     __slots__ = ("run_id", "attempt", "directive")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]

@@ -78,11 +78,11 @@ class SchedulerStub:
         self.Explain = channel.unary_unary(
                 '/mosaic.wire.v1.Scheduler/Explain',
                 request_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.GetRunRequest.SerializeToString,
-                response_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ExplainResponse.FromString,
+                response_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Explanation.FromString,
                 _registered_method=True)
         self.SetTeam = channel.unary_unary(
                 '/mosaic.wire.v1.Scheduler/SetTeam',
-                request_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Team.SerializeToString,
+                request_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.SetTeamRequest.SerializeToString,
                 response_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Team.FromString,
                 _registered_method=True)
         self.ListTeams = channel.unary_unary(
@@ -169,7 +169,7 @@ class SchedulerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetTeam(self, request, context):
-        """Sets up a team or changes its terms: what the message leaves out stays as it is.
+        """Sets up a team or changes the terms that are named; the others stay as they are.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -248,11 +248,11 @@ def add_SchedulerServicer_to_server(servicer, server):
             'Explain': grpc.unary_unary_rpc_method_handler(
                     servicer.Explain,
                     request_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.GetRunRequest.FromString,
-                    response_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ExplainResponse.SerializeToString,
+                    response_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Explanation.SerializeToString,
             ),
             'SetTeam': grpc.unary_unary_rpc_method_handler(
                     servicer.SetTeam,
-                    request_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Team.FromString,
+                    request_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.SetTeamRequest.FromString,
                     response_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Team.SerializeToString,
             ),
             'ListTeams': grpc.unary_unary_rpc_method_handler(
@@ -519,7 +519,7 @@ class Scheduler:
             target,
             '/mosaic.wire.v1.Scheduler/Explain',
             mosaic_dot_wire_dot_v1_dot_scheduler__pb2.GetRunRequest.SerializeToString,
-            mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ExplainResponse.FromString,
+            mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Explanation.FromString,
             options,
             channel_credentials,
             insecure,
@@ -545,7 +545,7 @@ class Scheduler:
             request,
             target,
             '/mosaic.wire.v1.Scheduler/SetTeam',
-            mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Team.SerializeToString,
+            mosaic_dot_wire_dot_v1_dot_scheduler__pb2.SetTeamRequest.SerializeToString,
             mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Team.FromString,
             options,
             channel_credentials,

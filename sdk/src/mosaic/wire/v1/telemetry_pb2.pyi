@@ -45,16 +45,16 @@ class StampedLine(_message.Message):
     def __init__(self, seq: _Optional[int] = ..., time: _Optional[float] = ..., kind: _Optional[str] = ..., line: _Optional[bytes] = ...) -> None: ...
 
 class EventChunk(_message.Message):
-    __slots__ = ("run_id", "attempt", "lines", "sealed")
+    __slots__ = ("run_id", "attempt", "lines", "finished")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     LINES_FIELD_NUMBER: _ClassVar[int]
-    SEALED_FIELD_NUMBER: _ClassVar[int]
+    FINISHED_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     attempt: int
     lines: _containers.RepeatedCompositeFieldContainer[StampedLine]
-    sealed: bool
-    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., lines: _Optional[_Iterable[_Union[StampedLine, _Mapping]]] = ..., sealed: _Optional[bool] = ...) -> None: ...
+    finished: bool
+    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., lines: _Optional[_Iterable[_Union[StampedLine, _Mapping]]] = ..., finished: _Optional[bool] = ...) -> None: ...
 
 class SeriesKey(_message.Message):
     __slots__ = ("name", "agent")
@@ -133,7 +133,7 @@ class ReadSeriesResponse(_message.Message):
     def __init__(self, steps: _Optional[_Iterable[float]] = ..., means: _Optional[_Iterable[float]] = ..., minima: _Optional[_Iterable[float]] = ..., maxima: _Optional[_Iterable[float]] = ..., counts: _Optional[_Iterable[int]] = ..., total_points: _Optional[int] = ..., unit: _Optional[str] = ...) -> None: ...
 
 class Episode(_message.Message):
-    __slots__ = ("attempt", "seq", "index", "agent", "episode_return", "length", "step", "time")
+    __slots__ = ("attempt", "seq", "index", "agent", "episode_return", "length", "step", "time", "kind", "counted")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +142,8 @@ class Episode(_message.Message):
     LENGTH_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FIELD_NUMBER: _ClassVar[int]
     attempt: int
     seq: int
     index: int
@@ -150,19 +152,25 @@ class Episode(_message.Message):
     length: int
     step: float
     time: float
-    def __init__(self, attempt: _Optional[int] = ..., seq: _Optional[int] = ..., index: _Optional[int] = ..., agent: _Optional[str] = ..., episode_return: _Optional[float] = ..., length: _Optional[int] = ..., step: _Optional[float] = ..., time: _Optional[float] = ...) -> None: ...
+    kind: str
+    counted: bool
+    def __init__(self, attempt: _Optional[int] = ..., seq: _Optional[int] = ..., index: _Optional[int] = ..., agent: _Optional[str] = ..., episode_return: _Optional[float] = ..., length: _Optional[int] = ..., step: _Optional[float] = ..., time: _Optional[float] = ..., kind: _Optional[str] = ..., counted: _Optional[bool] = ...) -> None: ...
 
 class ReadEpisodesRequest(_message.Message):
-    __slots__ = ("run_id", "attempt", "after", "last")
+    __slots__ = ("run_id", "attempt", "after", "last", "kind", "include_lost")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     LAST_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_LOST_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     attempt: int
     after: Position
     last: int
-    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., after: _Optional[_Union[Position, _Mapping]] = ..., last: _Optional[int] = ...) -> None: ...
+    kind: str
+    include_lost: bool
+    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., after: _Optional[_Union[Position, _Mapping]] = ..., last: _Optional[int] = ..., kind: _Optional[str] = ..., include_lost: _Optional[bool] = ...) -> None: ...
 
 class ReadEpisodesResponse(_message.Message):
     __slots__ = ("episodes", "total")
@@ -199,14 +207,14 @@ class LogEntry(_message.Message):
     def __init__(self, seq: _Optional[int] = ..., time: _Optional[float] = ..., stream: _Optional[str] = ..., level: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
 
 class LogChunk(_message.Message):
-    __slots__ = ("attempt", "entries", "sealed")
+    __slots__ = ("attempt", "entries", "finished")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
-    SEALED_FIELD_NUMBER: _ClassVar[int]
+    FINISHED_FIELD_NUMBER: _ClassVar[int]
     attempt: int
     entries: _containers.RepeatedCompositeFieldContainer[LogEntry]
-    sealed: bool
-    def __init__(self, attempt: _Optional[int] = ..., entries: _Optional[_Iterable[_Union[LogEntry, _Mapping]]] = ..., sealed: _Optional[bool] = ...) -> None: ...
+    finished: bool
+    def __init__(self, attempt: _Optional[int] = ..., entries: _Optional[_Iterable[_Union[LogEntry, _Mapping]]] = ..., finished: _Optional[bool] = ...) -> None: ...
 
 class SummariseRequest(_message.Message):
     __slots__ = ("run_ids",)
@@ -215,7 +223,7 @@ class SummariseRequest(_message.Message):
     def __init__(self, run_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RunSummary(_message.Message):
-    __slots__ = ("run_id", "events", "last_step", "steps_per_s", "mean_return", "episodes", "last_event_at", "sealed", "has_returns")
+    __slots__ = ("run_id", "events", "last_step", "steps_per_s", "mean_return", "episodes", "last_event_at", "finished", "has_returns", "best_return", "returns_of", "evaluation")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     LAST_STEP_FIELD_NUMBER: _ClassVar[int]
@@ -223,8 +231,11 @@ class RunSummary(_message.Message):
     MEAN_RETURN_FIELD_NUMBER: _ClassVar[int]
     EPISODES_FIELD_NUMBER: _ClassVar[int]
     LAST_EVENT_AT_FIELD_NUMBER: _ClassVar[int]
-    SEALED_FIELD_NUMBER: _ClassVar[int]
+    FINISHED_FIELD_NUMBER: _ClassVar[int]
     HAS_RETURNS_FIELD_NUMBER: _ClassVar[int]
+    BEST_RETURN_FIELD_NUMBER: _ClassVar[int]
+    RETURNS_OF_FIELD_NUMBER: _ClassVar[int]
+    EVALUATION_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     events: int
     last_step: float
@@ -232,15 +243,32 @@ class RunSummary(_message.Message):
     mean_return: float
     episodes: int
     last_event_at: _timestamp_pb2.Timestamp
-    sealed: bool
+    finished: bool
     has_returns: bool
-    def __init__(self, run_id: _Optional[str] = ..., events: _Optional[int] = ..., last_step: _Optional[float] = ..., steps_per_s: _Optional[float] = ..., mean_return: _Optional[float] = ..., episodes: _Optional[int] = ..., last_event_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., sealed: _Optional[bool] = ..., has_returns: _Optional[bool] = ...) -> None: ...
+    best_return: float
+    returns_of: str
+    evaluation: EvaluationSummary
+    def __init__(self, run_id: _Optional[str] = ..., events: _Optional[int] = ..., last_step: _Optional[float] = ..., steps_per_s: _Optional[float] = ..., mean_return: _Optional[float] = ..., episodes: _Optional[int] = ..., last_event_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., finished: _Optional[bool] = ..., has_returns: _Optional[bool] = ..., best_return: _Optional[float] = ..., returns_of: _Optional[str] = ..., evaluation: _Optional[_Union[EvaluationSummary, _Mapping]] = ...) -> None: ...
+
+class EvaluationSummary(_message.Message):
+    __slots__ = ("count", "episodes", "mean_return", "step")
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    EPISODES_FIELD_NUMBER: _ClassVar[int]
+    MEAN_RETURN_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    episodes: int
+    mean_return: float
+    step: float
+    def __init__(self, count: _Optional[int] = ..., episodes: _Optional[int] = ..., mean_return: _Optional[float] = ..., step: _Optional[float] = ...) -> None: ...
 
 class SummariseResponse(_message.Message):
-    __slots__ = ("summaries",)
+    __slots__ = ("summaries", "fault")
     SUMMARIES_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
     summaries: _containers.RepeatedCompositeFieldContainer[RunSummary]
-    def __init__(self, summaries: _Optional[_Iterable[_Union[RunSummary, _Mapping]]] = ...) -> None: ...
+    fault: str
+    def __init__(self, summaries: _Optional[_Iterable[_Union[RunSummary, _Mapping]]] = ..., fault: _Optional[str] = ...) -> None: ...
 
 class GetManifestRequest(_message.Message):
     __slots__ = ("run_id",)

@@ -77,7 +77,7 @@ class TelemetryServicer:
     """
 
     def ReadEvents(self, request, context):
-        """Events in order of (attempt, seq), from any position; with follow, the stream goes on until the run is sealed.
+        """Events in order of (attempt, seq), from any position; with follow, the stream goes on until the run has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -1,0 +1,106 @@
+"""An agent from its settings, as it runs in a worker image."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mosaic.agent.agent import Agent, AgentOptions
+from mosaic.agent.control.celery_listener import CeleryDispatchListener
+from mosaic.agent.control.grpc_clients import GrpcRegistry, GrpcScheduler
+from mosaic.agent.control.probe_cache import read_report
+from mosaic.agent.control.profile import choose_worker
+from mosaic.agent.inventory import look_around
+from mosaic.agent.ports import WorkerProfile
+from mosaic.agent.settings import Settings
+from mosaic.errors import Refused
+from mosaic.installer.provenance import Revisions
+from mosaic.messaging.event_messages import BrokerFrameSink
+from mosaic.messaging.publisher import Publisher
+from mosaic.messaging.topology import event_topology
+from mosaic.worker.probe import ProbeReport, probe
+
+_PROBE_TIMEOUT_S = 300.0
+_MEBIBYTE = 1024 * 1024
+
+
+def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Callable[[], None]]:
+    """Return the agent and what closes its connections once it has stopped.
+
+    Raises:
+        WorkerBroken: the worker's environment cannot be used.
+        WorkerNotFound: the worker named in the settings is not in it.
+        BadInput: ``MOSAIC_GPUS`` cannot be read.
+        Refused: another agent uses the same home.
+    """
+    release = hold_home(Path(settings.home))
+    worker = choose_worker(
+        _report(settings),
+        settings.worker,
+        image=settings.image,
+        revisions=Revisions(settings.worker_revision, settings.platform_revision),
+    )
+    options = agent_options(settings, worker, env)
+    registry = GrpcRegistry(settings.registry_address)
+    scheduler = GrpcScheduler(settings.scheduler_address)
+    events_url = settings.events_broker_url or settings.broker_url
+    publisher = Publisher(events_url, event_topology(settings.event_shards), name=options.agent_id)
+
+    def close() -> None:
+        release()
+        publisher.close()
+        registry.close()
+        scheduler.close()
+
+    agent = Agent(
+        options,
+        registry=registry,
+        scheduler=scheduler,
+        sink=BrokerFrameSink(publisher, shards=settings.event_shards),
+        listener=CeleryDispatchListener(settings.broker_url),
+    )
+    return agent, close
+
+
+def agent_options(settings: Settings, worker: WorkerProfile, env: Mapping[str, str]) -> AgentOptions:
+    """Return what the agent needs to know about itself, filled in from the machine where nothing is set."""
+    machine = look_around(env, node_id=settings.node_id)
+    slots = settings.slots or machine.cpus
+    return AgentOptions(
+        agent_id=settings.agent_id or f"{machine.node_id}-{worker.name}"[:128],
+        worker=worker,
+        machine=machine,
+        # A place that would never be filled must not be offered.
+        slots=min(slots, settings.runs or slots),
+        home=Path(settings.home),
+        runs_root=Path(settings.runs_root),
+        environment=env,
+        heartbeat_s=settings.heartbeat_s,
+        spool_limit_bytes=settings.spool_limit_mb * _MEBIBYTE,
+        stop_timeout_s=settings.stop_timeout_s,
+        runs=settings.runs,
+        idle_limit_s=settings.idle_limit_s,
+    )
+
+
+def hold_home(home: Path) -> Callable[[], None]:
+    """Keep other agents out of *home* until the end of this process; return what lets them in sooner.
+
+    Two that share it would each end the attempts of the other as what a predecessor left behind.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    lock = (home / "agent.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        advice = "give each agent a home of its own (MOSAIC_AGENT_HOME) and an id of its own (MOSAIC_AGENT_AGENT_ID)"
+        raise Refused(f"another agent works in {home}: {advice}") from error
+    return lock.close
+
+
+def _report(settings: Settings) -> ProbeReport:
+    if settings.probe_report:
+        return read_report(Path(settings.probe_report))
+    return probe(settings.python, timeout_s=_PROBE_TIMEOUT_S)

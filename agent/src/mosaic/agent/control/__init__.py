@@ -1,0 +1,1 @@
+"""What the agent and the services tell each other: membership, dispatch, leases, reports."""

@@ -1,0 +1,1 @@
+"""What a worker prints, on its way out: pipes, lines, spool, shipper."""

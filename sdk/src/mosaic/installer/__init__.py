@@ -1,0 +1,1 @@
+"""The environments of workers on this machine: how each is made, found, asked and removed."""

@@ -1,0 +1,128 @@
+"""Where a worker works: its run directory, its config file and its environment."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from ctypes.util import find_library
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mosaic.model.attempt import Launch
+
+#: What a child may inherit from the agent. Everything else, tokens above all, stays here.
+INHERITED = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "REQUESTS_CA_BUNDLE", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
+        *("MUJOCO_GL", "SDL_VIDEODRIVER"),
+    }
+)
+INHERITED_PREFIXES = ("LC_", "SSL_CERT_", "NVIDIA_")
+
+#: Libraries that would otherwise start one thread per core of the machine, whatever the lease says.
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCH_NUM_THREADS")
+
+_FOLDERS = ("config", "checkpoints", "tensorboard", "logs", "videos")
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """The directory that all attempts of a run share."""
+
+    path: Path
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where checkpoints go."""
+        return self.path / "checkpoints"
+
+    def holds(self, path: str) -> bool:
+        """Tell whether *path*, relative to this directory or absolute, exists."""
+        return self.find(path).exists()
+
+    def find(self, path: str) -> Path:
+        """Return where *path* is: also one in the directory of another run, when this one is not made yet."""
+        return Path(os.path.normpath(self.path / path))
+
+    def relative(self, path: str) -> str:
+        """Return *path* relative to this directory; a path outside stays as it is."""
+        whole = self.path / path
+        return str(whole.relative_to(self.path)) if whole.is_relative_to(self.path) else path
+
+
+def prepare(runs_root: Path, launch: Launch) -> tuple[RunDirectory, Path]:
+    """Make the run directory and write the config file of this attempt; return both.
+
+    The file is the worker's config as a flat object with ``run_id`` and ``seed`` in it: the one form that
+    every worker reads.
+
+    Raises:
+        OSError: the directory cannot be made or written.
+
+    """
+    directory = RunDirectory(runs_root / launch.run_id)
+    for name in _FOLDERS:
+        (directory.path / name).mkdir(parents=True, exist_ok=True)
+    path = directory.path / "config" / f"attempt-{launch.attempt}.json"
+    path.write_text(json.dumps(_config(launch), indent=2), encoding="utf-8")
+    return directory, path
+
+
+def child_environment(
+    inherited: Mapping[str, str], launch: Launch, directory: RunDirectory, *, heartbeat_s: float
+) -> dict[str, str]:
+    """Return the whole environment of a child: an allow-list of ours, what the run asks for, its secrets."""
+    threads = str(max(1, math.floor(launch.lease.cpus)))
+    environment = screenless_drawing() | {name: value for name, value in inherited.items() if _may_inherit(name)}
+    environment |= dict.fromkeys(_THREAD_VARIABLES, threads)
+    environment |= launch.spec.environment
+    environment |= launch.secrets
+    environment |= {
+        "PYTHONUNBUFFERED": "1",
+        "CUDA_VISIBLE_DEVICES": ",".join(launch.lease.gpu_ids),
+        "MOSAIC_RUN_ID": launch.run_id,
+        "MOSAIC_WORKER": launch.spec.worker,
+        "MOSAIC_TEAM": launch.spec.team,
+        "MOSAIC_USER": launch.spec.user,
+        "MOSAIC_ATTEMPT": str(launch.attempt),
+        "MOSAIC_RUN_DIR": str(directory.path),
+        "MOSAIC_CHECKPOINT_DIR": str(directory.checkpoints),
+        "MOSAIC_HEARTBEAT_S": f"{heartbeat_s:g}",
+    }
+    if launch.resume_from:
+        environment["MOSAIC_RESUME_FROM"] = str(directory.find(launch.resume_from))
+    return environment
+
+
+def screenless_drawing() -> dict[str, str]:
+    """Return the variables with which libraries draw pictures on a machine without a screen."""
+    backend = _backend_here()
+    return {"SDL_VIDEODRIVER": "dummy"} | ({"MUJOCO_GL": backend} if backend else {})
+
+
+def mujoco_backend(find: Callable[[str], str | None]) -> str | None:
+    """Return with what MuJoCo can draw, of the libraries that *find* finds; None to leave the choice to it.
+
+    Told to use a library that is not there it cannot even be imported; told nothing it trains, and fails to draw.
+    """
+    # Without GL itself, EGL is imported and then of no use.
+    if find("EGL") and find("GL"):
+        return "egl"
+    return "osmesa" if find("OSMesa") else None
+
+
+def _config(launch: Launch) -> dict[str, object]:
+    seed = {} if launch.spec.seed is None else {"seed": launch.spec.seed}
+    return {**launch.spec.config, "run_id": launch.run_id, **seed}
+
+
+def _may_inherit(name: str) -> bool:
+    return name in INHERITED or name.startswith(INHERITED_PREFIXES)
+
+
+@cache
+def _backend_here() -> str | None:
+    return mujoco_backend(find_library)

@@ -1,0 +1,78 @@
+"""Frames and ends of runs as messages: what an agent and the scheduler publish, and telemetry consumes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from mosaic.errors import BadInput
+from mosaic.events.frame import EncodedFrame
+from mosaic.ids import is_id
+from mosaic.messaging.publisher import Message, Publisher
+from mosaic.messaging.topology import DEFAULT_SHARDS, EVENTS, event_routing_key
+from mosaic.model.attempt import RunFinished
+from mosaic.wire.codec import from_json, to_json
+
+#: Header that tells the two kinds of message apart.
+KIND = "kind"
+FRAME = "frame"
+RUN_FINISHED = "run_finished"
+
+
+def frame_message(frame: EncodedFrame, shards: int = DEFAULT_SHARDS) -> Message:
+    """Return *frame* as a message to the shard of its run; its headers help who looks into the queue."""
+    headers: dict[str, str | int] = {
+        KIND: FRAME,
+        "run_id": frame.run_id,
+        "attempt": frame.attempt,
+        "first_seq": frame.first_seq,
+        "count": frame.count,
+    }
+    return Message(EVENTS, event_routing_key(frame.run_id, shards), frame.body, headers)
+
+
+def run_finished_message(finished: RunFinished, shards: int = DEFAULT_SHARDS) -> Message:
+    """Return *finished* as a message to the shard of its run, behind its events."""
+    run_id = finished.run.run_id
+    headers: dict[str, str | int] = {KIND: RUN_FINISHED, "run_id": run_id}
+    body = json.dumps(to_json(finished)).encode()
+    return Message(EVENTS, event_routing_key(run_id, shards), body, headers, "application/json")
+
+
+def read_run_finished(body: bytes) -> RunFinished:
+    """Return what `run_finished_message` wrote.
+
+    Raises:
+        BadInput: lists everything that is wrong with it.
+
+    """
+    try:
+        data = json.loads(body)
+    except ValueError as error:
+        raise BadInput("end of a run", [f"it is not JSON: {error}"]) from error
+    if not isinstance(data, dict):
+        raise BadInput("end of a run", [f"it is not an object but {type(data).__name__}"])
+    finished = from_json(RunFinished, data)
+    # Files are named after it.
+    if not is_id(finished.run.run_id):
+        raise BadInput("end of a run", [f"run.run_id: {finished.run.run_id[:100]!r} is not an id"])
+    return finished
+
+
+class BrokerFrameSink:
+    """Sends frames to the telemetry service through RabbitMQ. A `mosaic.events.frame.FrameSink`."""
+
+    def __init__(self, publisher: Publisher, *, shards: int = DEFAULT_SHARDS, timeout_s: float = 10.0) -> None:
+        self._publisher = publisher
+        self._shards = shards
+        self._timeout_s = timeout_s
+
+    def send(self, frames: Sequence[EncodedFrame]) -> Sequence[int]:
+        """Publish *frames* and return the indexes of those the broker keeps.
+
+        Raises:
+            BrokerUnavailable: nothing was confirmed.
+
+        """
+        messages = [frame_message(frame, self._shards) for frame in frames]
+        return self._publisher.publish(messages, timeout_s=self._timeout_s)

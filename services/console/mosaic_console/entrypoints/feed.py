@@ -1,0 +1,87 @@
+"""Looks at what somebody watches and tells every watcher; while nobody watches, nothing is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+
+import structlog
+
+from mosaic.errors import MosaicError
+from mosaic_console.adapters.as_json import dumps
+from mosaic_console.domain.live import LEAST_PAUSE_S, Board, Update, pause_s
+from mosaic_console.domain.problem import problem_of
+from mosaic_console.handlers.topics import look
+from mosaic_console.ports import Platform
+
+log = structlog.get_logger(__name__)
+
+
+class Feed:
+    """One for all watchers; belongs to one event loop."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        # Milliseconds of the clock: who was told numbers by a process of before has seen smaller ones.
+        self._board = Board(first_seq=int(time.time() * 1000))
+        self._watched: Counter[str] = Counter()
+        self._looked_at: dict[str, float] = {}
+        self._news = asyncio.Event()
+        self._looking: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    async def follow(self, topics: Sequence[str], after: int, *, breath_s: float) -> AsyncIterator[Update | None]:
+        """Yield what is newer than *after* for as long as the feed lives; None whenever *breath_s* brought nothing."""
+        self._watch(topics)
+        try:
+            while not self._is_closed:
+                news = self._news
+                for update in self._board.since(topics, after):
+                    after = update.seq
+                    yield update
+                try:
+                    await asyncio.wait_for(news.wait(), breath_s)
+                except TimeoutError:
+                    yield None
+        finally:
+            self._unwatch(topics)
+
+    def close(self) -> None:
+        """End every stream."""
+        self._is_closed = True
+        self._tell()
+
+    def _watch(self, topics: Sequence[str]) -> None:
+        self._watched.update(topics)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(), name="live feed")
+
+    def _unwatch(self, topics: Sequence[str]) -> None:
+        self._watched.subtract(topics)
+        for topic in [topic for topic in topics if self._watched[topic] <= 0]:
+            del self._watched[topic]
+            self._board.forget(topic)
+            self._looked_at.pop(topic, None)
+
+    async def _look(self) -> None:
+        while self._watched and not self._is_closed:
+            now = time.monotonic()
+            due = [topic for topic in self._watched if now - self._looked_at.get(topic, -1e9) >= pause_s(topic)]
+            for topic in due:
+                self._looked_at[topic] = now
+                data = await asyncio.to_thread(self._told, topic)
+                if topic in self._watched and self._board.put(topic, data):
+                    self._tell()
+            await asyncio.sleep(LEAST_PAUSE_S)
+
+    def _told(self, topic: str) -> str:
+        try:
+            return dumps({"topic": topic, **look(self._platform, topic)})
+        except MosaicError as error:
+            return dumps({"topic": topic, "problem": problem_of(error)})
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()

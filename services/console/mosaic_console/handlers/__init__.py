@@ -1,0 +1,1 @@
+"""What the door does, one function for each wish."""

@@ -1,0 +1,93 @@
+"""Whose a state directory is: one platform at a time, and which process that is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import IO
+
+from mosaic.errors import Refused
+from mosaic.processes import read_birth
+
+#: Who looks whether a platform runs holds its lock for an instant; who wants to start one waits that long.
+_INSTANT_S = 0.5
+_LOOK_S = 0.02
+
+
+class AlreadyRunning(Refused):
+    """Another platform uses the same state directory."""
+
+    code = "already_running"
+
+    def __init__(self, home: Path, pid: int | None) -> None:
+        self.pid = pid
+        who = f" (process {pid})" if pid else ""
+        super().__init__(
+            f"a platform already runs in {home}{who}; `mosaic down` stops it, or choose another MOSAIC_HOME"
+        )
+
+
+def take(home: Path) -> IO[str]:
+    """Make *home* ours until the returned file is closed or this process ends, however it ends.
+
+    Raises:
+        AlreadyRunning: it is another's.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    file = (home / "platform.lock").open("a+")
+    if not _locks(file, within_s=_INSTANT_S):
+        file.close()
+        raise AlreadyRunning(home, holder(home))
+    file.truncate(0)
+    file.write(_signature(os.getpid()))
+    file.flush()
+    return file
+
+
+def holder(home: Path) -> int | None:
+    """Return the process of the platform that runs in *home*, None when none does.
+
+    The lock tells whether one does, so a file that a killed one left behind names nobody, whoever has its number now.
+    """
+    deadline = time.monotonic() + _INSTANT_S
+    while True:
+        try:
+            with (home / "platform.lock").open("r+") as file:
+                if _locks(file):
+                    return None
+                signature = file.read()
+        except FileNotFoundError:
+            return None
+        pid = _signed_by(signature)
+        # Who has just taken the lock writes its number next; what stands there until then is the number of before.
+        if pid is not None or time.monotonic() > deadline:
+            return pid
+        time.sleep(_LOOK_S)
+
+
+def _locks(file: IO[str], *, within_s: float = 0.0) -> bool:
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_S)
+        else:
+            return True
+
+
+def _signature(pid: int) -> str:
+    birth = read_birth(pid)
+    return f"{pid} {birth.start_ticks} {birth.boot_id}\n"
+
+
+def _signed_by(signature: str) -> int | None:
+    pid = signature.partition(" ")[0]
+    try:
+        return int(pid) if pid.isdigit() and signature == _signature(int(pid)) else None
+    except OSError:
+        return None

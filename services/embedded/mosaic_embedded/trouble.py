@@ -1,0 +1,56 @@
+"""What is wrong with a running platform, in one sentence: when it begins, seldom meanwhile, and at its end."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+#: With less room than this nothing more can be written, whatever the file system says.
+_FULL_BYTES = 256 * 1024
+#: Parts find each other again by themselves; what is over sooner than this is nobody's business.
+_PATIENCE_S = 10.0
+#: So long until a trouble that lasts is told again.
+_AGAIN_S = 600.0
+
+#: What is wrong, by the part that it is wrong with.
+Faults = Mapping[str, str]
+
+
+def disk_fault(home: Path) -> str | None:
+    """Say that the disk of *home* is full, and what that means; None while it is not."""
+    if shutil.disk_usage(home).free >= _FULL_BYTES:
+        return None
+    return f"the disk of {home} is full: runs wait until there is room, and nothing they said is lost. Free some space"
+
+
+class Trouble:
+    """Remembers what was told, so that a fault is one sentence and not one with every look."""
+
+    def __init__(self, home: Path, find: Callable[[], Faults], tell: Callable[[str], None]) -> None:
+        self._home = home
+        self._find = find
+        self._tell = tell
+        self._told = ""
+        self._told_at = 0.0
+        self._well_at = 0.0
+
+    def look(self, now_s: float) -> None:
+        """Tell what is wrong if it is news, or was told long ago; tell when all is well again."""
+        full = disk_fault(self._home)
+        faults = {} if full else self._find()
+        if not full and not faults:
+            self._well_at = now_s
+            if self._told:
+                self._tell("all is well again")
+            self._told = ""
+        elif full or now_s - self._well_at >= _PATIENCE_S:
+            told = full or "something is wrong: " + "; ".join(f"{part}: {why}" for part, why in faults.items())
+            self._tell_if_news("disk" if full else ", ".join(faults), told, now_s)
+
+    def _tell_if_news(self, what: str, told: str, now_s: float) -> None:
+        # A full disk makes all else fail, also for some time after there is room again.
+        is_known = what == self._told or self._told == "disk"
+        if not is_known or now_s - self._told_at >= _AGAIN_S:
+            self._tell(told)
+            self._told, self._told_at = what, now_s

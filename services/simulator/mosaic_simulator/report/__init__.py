@@ -1,0 +1,1 @@
+"""A simulated day as rows and as a page with plots."""

@@ -1,0 +1,205 @@
+"""A platform in memory for the console."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from mosaic.client import (
+    Attempt,
+    Change,
+    Curve,
+    Episodes,
+    EventLine,
+    Explanation,
+    LogLine,
+    Manifest,
+    Run,
+    RunDetail,
+    RunSpec,
+    SeriesInfo,
+    Summary,
+    Team,
+)
+from mosaic.errors import NotFound, RunNotFound, Unavailable, WorkerNotFound
+from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
+from mosaic.lifecycle import AttemptState, RunState
+from mosaic.model.fleet import Agent, Fleet, Node, Worker
+from mosaic.model.resources import Lease
+from mosaic.model.run import RunFilter
+from mosaic_console.ports import RunPage
+
+NOON = datetime(2030, 1, 1, 12, 0, tzinfo=timezone.utc)
+SCHEMA = {"properties": {"env_id": {"type": "string", "default": "CartPole-v1"}, "total_steps": {"default": 1000}}}
+
+
+_SPEC = RunSpec(
+    WorkerName("toy"),
+    {"env_id": "CartPole-v1", "total_steps": 500},
+    seed=1,
+    team=TeamName("default"),
+    user=UserName("ada"),
+)
+_OF_SPEC = frozenset(each.name for each in fields(RunSpec)) - {"not_before"}
+
+
+def a_console_run(run_id: str, **more: Any) -> Run:
+    """Return a run; say only what matters, of the run or of its spec."""
+    spec = replace(_SPEC, **{name: value for name, value in more.items() if name in _OF_SPEC})
+    run = Run(
+        RunId(run_id),
+        spec,
+        RunState.RUNNING,
+        NOON,
+        NOON,
+        attempt=1,
+        started_at=NOON,
+        agent_id=AgentId("a1"),
+        node_id=NodeId("n1"),
+    )
+    return replace(run, **{name: value for name, value in more.items() if name not in _OF_SPEC})
+
+
+@dataclass
+class InMemoryPlatform:
+    """Keeps runs, newest last, and what was done to them."""
+
+    runs: dict[str, Run] = field(default_factory=dict)
+    log: list[str] = field(default_factory=list)
+    done: list[tuple[str, ...]] = field(default_factory=list)
+    asked: list[RunSpec] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    #: While True telemetry is away.
+    is_deaf: bool = False
+
+    def add(self, run_id: str, **more: Any) -> Run:
+        """Keep a run."""
+        self.runs[run_id] = a_console_run(run_id, **more)
+        return self.runs[run_id]
+
+    def page(self, wanted: RunFilter, *, after: str = "", size: int = 100) -> RunPage:
+        fits = [run for run in reversed(self.runs.values()) if not wanted.states or run.state in wanted.states]
+        fits = [run for run in fits if wanted.name in ("", run.spec.name) and wanted.team in ("", run.spec.team)]
+        start = [run.run_id for run in fits].index(after) + 1 if after else 0
+        found = fits[start : start + size]
+        return RunPage(tuple(found), found[-1].run_id if len(fits) > start + size else None)
+
+    def run(self, run_id: str) -> RunDetail:
+        if run_id not in self.runs:
+            raise RunNotFound(run_id)
+        begun = NOON + timedelta(seconds=2)
+        attempt = Attempt(
+            RunId(run_id),
+            1,
+            AttemptState.RUNNING,
+            AgentId("a1"),
+            NodeId("n1"),
+            Lease(1.0, 512),
+            admitted_at=NOON,
+            lease_until=begun,
+            claimed_at=NOON,
+            started_at=begun,
+        )
+        change = Change(RunId(run_id), 1, NOON, "started", "admitted", "running", "agent")
+        return RunDetail(self.runs[run_id], (attempt,), (change,))
+
+    def submit(self, asked: RunSpec, *, seeds: Sequence[int] = (), idempotency_key: str = "") -> list[Run]:
+        self.keys.append(idempotency_key)
+        self.asked.append(asked)
+        return [self.add(f"run-{len(self.runs) + 1}", user=asked.user, name=asked.name, state=RunState.QUEUED)]
+
+    def predict(self, asked: RunSpec, *, seeds: Sequence[int] = ()) -> list[str]:
+        self.asked.append(asked)
+        return ["it would be accepted"]
+
+    def cancel(self, run_id: str, *, actor: str = "", reason: str = "") -> Run:
+        return self._do("cancel", run_id, actor, RunState.CANCELLED)
+
+    def pause(self, run_id: str, *, actor: str = "") -> Run:
+        return self._do("pause", run_id, actor, RunState.PAUSED)
+
+    def resume(self, run_id: str, *, actor: str = "") -> Run:
+        return self._do("resume", run_id, actor, RunState.RUNNING)
+
+    def retry(self, run_id: str, *, actor: str = "") -> Run:
+        return self._do("retry", run_id, actor, RunState.QUEUED)
+
+    def explain(self, run_id: str) -> Explanation:
+        return Explanation(("it waits for a GPU",), None, "", 1)
+
+    def events(
+        self,
+        run_id: str,
+        *,
+        attempt: int = 0,
+        from_seq: int | None = None,
+        kinds: Collection[str] = (),
+        limit: int = 0,
+    ) -> Iterator[EventLine]:
+        yield EventLine(1, 1, 0.0, "step", b'{"event": "step"}')
+        yield EventLine(1, 2, 1.0, "log", b"no json")
+
+    def logs(self, run_id: str, *, attempt: int = 0, tail: int = 0) -> Iterator[LogLine]:
+        yield from (LogLine(1, seq, 0.0, "stdout", "info", text) for seq, text in enumerate(self.log))
+
+    def series(self, run_id: str, *, attempt: int = 0) -> list[SeriesInfo]:
+        if self.is_deaf:
+            raise Unavailable("telemetry does not answer")
+        return [SeriesInfo("return", "", 1, 2, 20.0, 5.0, 1.0, 5.0, "")]
+
+    def curve(
+        self,
+        run_id: str,
+        name: str,
+        *,
+        agent: str = "",
+        attempt: int = 0,
+        resolution: int = 1000,
+        from_step: float | None = None,
+        to_step: float | None = None,
+    ) -> Curve:
+        self.done.append(("curve", name, str(from_step), str(to_step), str(resolution)))
+        return Curve(name, agent, "", 2, (10.0, 20.0), (1.0, float("nan")), (1.0, 5.0), (1.0, 5.0), (1, 1))
+
+    def episodes(
+        self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0
+    ) -> Episodes:
+        return Episodes()
+
+    def summaries(self, run_ids: Collection[str]) -> dict[str, Summary]:
+        if self.is_deaf:
+            raise Unavailable("telemetry does not answer")
+        return {each: Summary(each, 3, 250.0, 100.0, 12.5, 3, NOON, False) for each in run_ids}
+
+    def telemetry_fault(self) -> str:
+        return ""
+
+    def manifest(self, run_id: str, *, within_s: float = 30.0) -> Manifest:
+        raise NotFound("the manifest is not written yet")
+
+    def fleet(self) -> Fleet:
+        node = Node(NodeId("n1"), "host", 4, 8192, alive=True)
+        agent = Agent(AgentId("a1"), NodeId("n1"), WorkerName("toy"), "1.0", 2, "q", "1", NOON)
+        return Fleet((node,), (agent,), (self.worker("toy"),), 7)
+
+    def worker(self, name: str) -> Worker:
+        if name != "toy":
+            raise WorkerNotFound(name, ["toy"])
+        return Worker(WorkerName("toy"), "1.0", config_schema=SCHEMA)
+
+    def teams(self) -> list[Team]:
+        return []
+
+    def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
+        self.done.append(("drain", node_id or agent_id, str(draining)))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _do(self, command: str, run_id: str, actor: str, state: RunState) -> Run:
+        self.run(run_id)
+        self.done.append((command, run_id, actor))
+        self.runs[run_id] = replace(self.runs[run_id], state=state)
+        return self.runs[run_id]
