@@ -23,7 +23,7 @@ WHEELS ?= $(shell docker image inspect --format local/wheels local/wheels 2>/dev
 COMPOSE = COMPOSE_PARALLEL_LIMIT=1 DOCKER_BUILDKIT=1 MOSAIC_VERSION=$(VERSION) MOSAIC_REVISION=$(REVISION) WHEELS=$(WHEELS) docker compose \
   $(if $(filter cuda,$(TORCH_VARIANT)),-f docker-compose.yml -f docker-compose.gpu.yml)
 
-.PHONY: help setup check fmt lint type imports unit contract integration faults test test-workers test-containers images image-lint image-locks image-labels sbom up down smoke demo dist house lock proto docs bench clean
+.PHONY: help setup check fmt lint type imports unit contract integration faults test test-workers test-browser test-containers images image-lint image-locks image-labels sbom up down smoke demo dist house lock proto docs bench clean
 
 help:  ## Print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -74,8 +74,8 @@ faults: $(STAMP)  ## Kill everything at random times; nothing may be lost or cou
 	@$(BIN)/pytest -q tests/faults
 
 test: check integration faults  ## All tests of the platform; says which suites it leaves out
-	@echo "Not run here: tests/workers (make test-workers) and tests/containers (make test-containers)."
-	@docker info >/dev/null 2>&1 || echo "The latter needs a Docker engine, and none answers now."
+	@echo "Not run here: tests/workers (make test-workers), tests/browser (make test-browser) and tests/containers (make test-containers)."
+	@docker info >/dev/null 2>&1 || echo "The last needs a Docker engine, and none answers now."
 
 test-workers: $(STAMP)  ## Really train with every library, each in its own environment (slow)
 	@$(BIN)/pytest -q -n 2 --dist loadfile --timeout 1800 tests/workers
@@ -84,6 +84,14 @@ test-containers: $(STAMP)  ## Build the images and run the platform in container
 	@tests/containers/engine.sh
 	@$(MAKE) --no-print-directory images
 	@$(BIN)/pytest -q tests/containers; status=$$?; $(BIN)/python -m mosaic.testing.containers; exit $$status
+
+$(VENV)/.browser: $(STAMP) requirements.browser
+	@$(PIP_INSTALL) --no-deps -r requirements.browser
+	@touch $@
+
+test-browser: $(VENV)/.browser  ## The console in a real browser, as a person uses it; needs chromium, and installs it where root
+	@tests/browser/chromium.sh
+	@$(BIN)/pytest -q --timeout 150 tests/browser
 
 images:  ## Build every image and print the sizes; IMAGES="agent-rllib" builds one, TORCH_VARIANT=cuda builds for GPUs
 	@DOCKER_BUILDKIT=1 docker build --quiet --build-arg REVISION=$(REVISION) -f worker-images/base/Dockerfile -t mosaic-fleet/base:$(VERSION) . >/dev/null

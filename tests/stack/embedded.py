@@ -49,11 +49,12 @@ def finish(typed: subprocess.Popen[str]) -> Typed:
 class Machine:
     """One person's machine: a state directory with the drill installed, and a platform that may run in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *more: str) -> None:
+        """Make it; *more* is typed after ``mosaic up``."""
         self.home = folder / "home"
         install_drill(self.home)
         health = f"127.0.0.1:{free_port()}"
-        command = [*_MOSAIC, "up", "--home", str(self.home), "--health", health, "--slots", "4"]
+        command = [*_MOSAIC, "up", "--home", str(self.home), "--health", health, "--slots", "4", *more]
         self.platform = Part("up", command, {}, folder=folder, health=health)
 
     @property

@@ -346,3 +346,34 @@ def test_a_dry_run_says_which_run_would_be_continued(desk: Desk) -> None:
 
     assert f"it would continue run {old.run_id} from its last checkpoint, with seed 3" in desk.predict(spec)
     assert RunState.SUCCEEDED is desk.run(old).state
+
+
+@pytest.mark.parametrize(
+    "config", [{"agent_id": "a", "worker_id": "w"}, {"extras": {"agent_id": "a", "worker_id": "w"}}]
+)
+def test_the_ids_of_upstreams_forms_become_labels(config: dict[str, Any], tmp_path: Path) -> None:
+    properties = _LIBRARY["properties"] | {"extras": {"type": "object"}}
+    desk = Desk(tmp_path, a_library(properties=properties))
+    run = desk.submit(config=config, labels={"worker_id": "mine"})
+
+    assert {"agent_id": "a", "worker_id": "mine"} == run.spec.labels
+    assert {"agent_id": "a", "worker_id": "w"} == run.spec.config["extras"]
+    desk.engine.dispose()
+
+
+def test_a_worker_without_extras_is_not_handed_ids(desk: Desk) -> None:
+    run = desk.submit(config={"agent_id": "a"})
+
+    assert ({"agent_id": "a"}, {}) == (run.spec.labels, dict(run.spec.config))
+
+
+def test_the_gpu_memory_that_a_worker_declares_is_asked_for_with_a_gpu(tmp_path: Path) -> None:
+    fleet = a_library()
+    (facts,) = fleet.workers.values()
+    declared = replace(facts, capabilities={"cpu_cores": 1, "gpu_memory_mb": 7})
+    desk = Desk(tmp_path, replace(fleet, nodes={}, agents={}, workers={facts.name: declared}))
+
+    assert 0 == desk.submit().spec.resources.gpu_memory_mb
+    assert 7 == desk.submit(resources=Resources(gpus=1)).spec.resources.gpu_memory_mb
+    assert 9 == desk.submit(resources=Resources(gpus=1, gpu_memory_mb=9)).spec.resources.gpu_memory_mb
+    desk.engine.dispose()

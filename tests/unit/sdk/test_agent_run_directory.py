@@ -97,6 +97,8 @@ def test_mujoco_is_told_to_draw_only_with_libraries_that_are_there(libraries: se
         ("logs/worker.txt", "log"),
         ("train.log", "log"),
         ("analytics.json", "analytics"),
+        ("01J_analytics.json", "analytics"),
+        ("logs/x_analytics.json", "log"),
         ("config/attempt-1.json", "config"),
         ("notes.txt", "file"),
     ],

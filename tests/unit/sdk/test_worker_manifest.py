@@ -130,7 +130,7 @@ def test_a_wandb_run_path_becomes_its_url() -> None:
 
     wandb = WorkerAnalyticsManifest.from_dict(document).artifacts.wandb
 
-    assert wandb.url == "https://wandb.ai/e/p/1"  # type: ignore[union-attr]
+    assert wandb.url == "https://wandb.ai/e/p/runs/1"  # type: ignore[union-attr]
 
 
 def test_a_path_in_the_place_of_an_address_becomes_one() -> None:
@@ -138,7 +138,7 @@ def test_a_path_in_the_place_of_an_address_becomes_one() -> None:
 
     wandb = WorkerAnalyticsManifest.from_dict(document).artifacts.wandb
 
-    assert wandb.url == "https://wandb.ai/e/p/1"  # type: ignore[union-attr]
+    assert wandb.url == "https://wandb.ai/e/p/runs/1"  # type: ignore[union-attr]
 
 
 def test_all_missing_fields_are_named_at_once_as_a_key_error() -> None:

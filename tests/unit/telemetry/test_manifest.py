@@ -240,6 +240,21 @@ def test_of_a_place_outside_the_run_nothing_is_known_so_the_claim_stays() -> Non
     assert own["artifacts"] == build_manifest(a_record(facts=facts))["analytics"]["artifacts"]
 
 
+def test_what_a_worker_of_the_guides_writes_itself_is_merged_over_the_written_for_it() -> None:
+    ours = {"run_id": "r", "worker_type": "w", "artifacts": {"videos_dir": "videos"}, "metadata": {"seed": 1}}
+    theirs = {"run_id": "r", "worker_type": "w", "artifacts": {"checkpoints": {}}, "metadata": {"notes": "mine"}}
+    facts = (
+        a_fact("artifact", path="01_analytics.json", kind="analytics", content=theirs),
+        a_fact("artifact", path="analytics.json", kind="analytics", content=ours),
+        a_fact("artifact", path="videos/1.mp4", kind="video"),
+    )
+
+    analytics = build_manifest(a_record(facts=facts))["analytics"]
+
+    assert {"seed": 1, "notes": "mine"} == analytics["metadata"]
+    assert {"videos_dir": "videos", "checkpoints": {}} == analytics["artifacts"]
+
+
 TOLD = {"project": "p", "entity": "ann", "run_id": "x1", "run_path": "ann/p/x1", "url": None, "mode": "online"}
 
 
@@ -247,7 +262,7 @@ TOLD = {"project": "p", "entity": "ann", "run_id": "x1", "run_path": "ann/p/x1",
     ("told", "url"),
     [
         ({**TOLD, "url": "https://wandb.example.org/ann/p/runs/x1"}, "https://wandb.example.org/ann/p/runs/x1"),
-        (TOLD, "https://wandb.ai/ann/p/x1"),
+        (TOLD, "https://wandb.ai/ann/p/runs/x1"),
         ({**TOLD, "mode": "offline"}, ""),
     ],
     ids=["its own address", "of its path", "none while it is offline"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from mosaic.worker.library.config import ReplaySettings
 from mosaic.worker.schema import setting
-from mosaic_cleanrl.scripts import find_script
+from mosaic_cleanrl.scripts import find_script, usable_names
 
 #: Hyper-parameters for a purpose, by script. CleanRL's own are meant for half a million steps and more.
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -86,6 +86,19 @@ class CleanRLConfig(ReplaySettings):
         known = find_script(self.algo).parameters
         pairs = ([known[name].option, str(told[name])] for name in told if told[name] is not None and name in known)
         return [word for pair in pairs for word in pair]
+
+    @classmethod
+    def algorithms(cls) -> Collection[str]:
+        """Return the scripts that can run here."""
+        return usable_names()
+
+    @classmethod
+    def parameters_taken(cls, algo: str) -> Collection[str]:
+        """Return the arguments of the script that are not settings of their own."""
+        from mosaic_cleanrl.schema import parameters_schema
+
+        known: Collection[str] = parameters_schema(find_script(algo))["properties"] if algo in usable_names() else ()
+        return known
 
     def library_faults(self) -> list[str]:
         """Ask the installed script."""

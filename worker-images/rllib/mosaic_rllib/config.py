@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from mosaic.worker import config_schema, validate_config
 from mosaic.worker.library.config import LibrarySettings
@@ -49,6 +50,18 @@ class RLlibConfig(LibrarySettings):
         faults += self.mode_faults()
         if faults:
             raise ValueError("; ".join(faults))
+
+    @classmethod
+    def algorithms(cls) -> Collection[str]:
+        """Return the names of the algorithms."""
+        return get_args(Algo)
+
+    @classmethod
+    def parameters_taken(cls, algo: str) -> Collection[str]:
+        """Return the arguments of the algorithm's config."""
+        from mosaic_rllib.arguments import arguments_of
+
+        return arguments_of(algo) if algo in get_args(Algo) else ()
 
     def _faults_by_rllib(self) -> list[str]:
         """Ask the installed RLlib; imported late, so that the schema of the class alone needs no Ray."""

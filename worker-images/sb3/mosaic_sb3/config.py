@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from mosaic.worker.library.config import ReplaySettings
 from mosaic.worker.schema import setting
-from mosaic_sb3.algorithms import find_algorithm
+from mosaic_sb3.algorithms import NAMES, find_algorithm
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,16 @@ class SB3Config(ReplaySettings):
     def policy_name(self) -> str:
         """The kind of network, as far as it does not depend on what is shown."""
         return self.policy or ("MlpLstmPolicy" if self.algo == "recurrent_ppo" else "MlpPolicy")
+
+    @classmethod
+    def algorithms(cls) -> Collection[str]:
+        """Return the names of the algorithms."""
+        return NAMES
+
+    @classmethod
+    def parameters_taken(cls, algo: str) -> Collection[str]:
+        """Return the arguments of the algorithm's class."""
+        return find_algorithm(algo).parameters if algo in NAMES else ()
 
     def library_faults(self) -> list[str]:
         """Ask the installed algorithm."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -60,6 +61,16 @@ class XuanCeConfig(LibrarySettings):
         faults += self.mode_faults()
         if faults:
             raise ValueError("; ".join(faults))
+
+    @classmethod
+    def algorithms(cls) -> Collection[str]:
+        """Return XuanCe's names of its algorithms."""
+        return algorithms()
+
+    @classmethod
+    def parameters_taken(cls, algo: str) -> Collection[str]:
+        """Return what XuanCe's settings of *algo* hold anywhere."""
+        return {name for recipe in recipes_of(own_name(algo)) for name in recipe.hyper_parameters}
 
     @property
     def _recipes(self) -> tuple[Recipe, ...]:

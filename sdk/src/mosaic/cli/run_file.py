@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.cli.options import Faults, read_count, read_limit, read_seeds
+from mosaic.cli.upstream_file import UpstreamFile, read_upstream
 from mosaic.cli.yaml_values import load
 from mosaic.client import Resources, RunSpec
 from mosaic.client.checks import faults_of
@@ -72,16 +73,24 @@ class RunFile:
     idempotency_key: str = ""
     #: ``env``, ``algo`` and ``steps``, which every worker gives a name of its own.
     common: Mapping[str, Any] = field(default_factory=dict)
+    #: What an upstream file has beyond a submission.
+    upstream: UpstreamFile | None = None
 
 
-def read_run_file(path: Path) -> RunFile:
-    """Read a whole submission; its keys are those of `KEYS`, with ``-`` or ``_``.
+def read_run_file(path: Path, worker: str = "") -> RunFile:
+    """Read a whole submission, whose keys are those of `KEYS`, with ``-`` or ``_``; or what upstream writes.
+
+    *worker* goes before what the file names.
 
     Raises:
         BadInput: lists everything in the file that cannot be used.
     """
     faults = Faults()
-    told = _told(read_mapping(path), faults)
+    data = read_mapping(path)
+    theirs = read_upstream(str(path), data, worker)
+    told = _told(data if theirs is None else theirs.told, faults)
+    if worker:
+        told["worker"] = worker
     common = {name: told.pop(name) for name in _COMMON if name in told}
     faults.add_all(f"{name} must be text, not {value!r}" for name, value in common.items() if not _is_text(value))
     if "steps" in told:
@@ -100,7 +109,7 @@ def read_run_file(path: Path) -> RunFile:
     asked = RunSpec(**values, seed=seed, resources=needs)
     faults.add_all(faults_of(asked, seeds=seeds, idempotency_key=key))
     faults.raise_if_any(str(path))
-    return RunFile(asked, seeds, key, common)
+    return RunFile(asked, seeds, key, common, theirs)
 
 
 def read_mapping(path: Path) -> dict[Any, Any]:

@@ -25,7 +25,9 @@ from mosaic.cli.options import (
     read_values,
 )
 from mosaic.cli.run_file import RunFile, read_mapping, read_run_file, with_gpus
+from mosaic.cli.upstream_file import read_upstream
 from mosaic.client import Mosaic, RunSpec
+from mosaic.errors import BadInput
 from mosaic.home import home_directory
 from mosaic.ids import TeamName, UserName, WorkerName
 from mosaic.worker.spelling import as_published
@@ -47,6 +49,9 @@ def submit(
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", "-s", help="KEY=VALUE of the worker's config; algo_params.gamma=0.9 sets one within."),
+    ] = None,
+    of_worker: Annotated[
+        str | None, typer.Option("--worker", metavar="NAME", help="Whose config a file is that names no worker.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Config of the worker as a YAML or JSON file.")] = None,
     seed: Annotated[
@@ -88,13 +93,14 @@ def submit(
 
     A file says the same by keys that are named like the options (`worker`, `env`, `algo`, `steps`, `seed`, `max_wall`,
     ...) and `config`, the settings of the worker; what is typed beside it goes before.
-    docs/reference/submission.md lists all of them.
+    docs/reference/submission.md lists all of them. The config of a worker, alone or under `metadata.worker.config`,
+    and a TrainRunConfig of upstream are taken as they are.
     """
     faults = Faults()
     texts = {"--env": env, "--algo": algo, "--name": name, "--team": team, "--priority": priority, "--key": key}
     texts |= {"--continue": continues}
     faults.add_all(f"{option}: is empty; leave it out, or give it a value" for option in texts if texts[option] == "")
-    described = faults.read(_described, worker) or RunFile(RunSpec(WorkerName("unreadable")))
+    described = faults.read(_described, worker, of_worker or "") or RunFile(RunSpec(WorkerName("unreadable")))
     asked = described.spec
     # The scheduler knows the words for it, and says beside them what else is wrong.
     urgency: Any = priority or asked.priority
@@ -123,11 +129,13 @@ def submit(
         seeds=(seeds if len(seeds) > 1 else ()) if seeds else described.seeds,
         idempotency_key=key or described.idempotency_key,
     )
+    described, told = _with_config(described, config, faults)
     typed = Typed(
         common=_given(env=env, algo=algo, steps=None if steps is None else faults.read(read_count, "--steps", steps)),
         values=faults.read(read_values, "--set", settings or ()) or {},
-        config=(faults.read(read_mapping, config) if config else None) or {},
+        config=told,
     )
+    dry_run = _upstream(described, faults) or dry_run
     if not (asked.worker or asked.continues):
         faults.add("name a worker, a file that describes the run, or with --continue a run to go on with")
     faults.raise_if_any("submit")
@@ -144,10 +152,42 @@ def submit(
             raise typer.Exit(follow_to_the_end(platform, run_ids, as_json=as_json))
 
 
-def _described(worker: str | None) -> RunFile:
+def _described(worker: str | None, of_worker: str) -> RunFile:
     if worker and worker.endswith(_FILES):
-        return read_run_file(Path(worker))
-    return RunFile(RunSpec(WorkerName(worker or "")))
+        return read_run_file(Path(worker), of_worker)
+    if worker and of_worker and worker != of_worker:
+        raise BadInput("submit", [f"two workers are named, {worker} and {of_worker}; name one"])
+    return RunFile(RunSpec(WorkerName(worker or of_worker)))
+
+
+def _with_config(described: RunFile, path: Path | None, faults: Faults) -> tuple[RunFile, dict[str, Any]]:
+    """Return the config in *path*, in any form that a worker takes, and what it says about the run itself."""
+    data = (faults.read(read_mapping, path) if path else None) or {}
+    theirs = faults.read(read_upstream, str(path), data, described.spec.worker or "any") if data else None
+    if theirs is None:
+        return described, data
+    asked, has_seed = described.spec, described.spec.seed is not None or bool(described.seeds)
+    asked = replace(
+        asked,
+        name=asked.name or str(theirs.told.get("name", "")),
+        seed=asked.seed if has_seed else theirs.told.get("seed"),
+    )
+    return replace(described, spec=asked), dict(theirs.told["config"])
+
+
+def _upstream(described: RunFile, faults: Faults) -> bool:
+    """Say what became of what an upstream file has beyond a submission; return whether it asks for a dry run."""
+    theirs = described.upstream
+    if theirs is None:
+        return False
+    faults.add_all(
+        f"environment.{name}: would be stored with the run; keep it as a secret and add --secret {name}=NAME"
+        for name in theirs.withheld
+        if name not in described.spec.secrets
+    )
+    for sentence in theirs.remarks:
+        render.aside.print(sentence, markup=False, highlight=False)
+    return theirs.dry_run
 
 
 def _rehearse(platform: Mosaic, described: RunFile, *, as_json: bool) -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mosaic.errors import BadInput
-from mosaic.worker.library.extras import own_names
 from mosaic.worker.schema import config_schema
+from mosaic.worker.upstream_names import own_names
 from mosaic.worker.validation import validate_config
 
 ConfigT = TypeVar("ConfigT")
@@ -99,8 +99,9 @@ def load_strictly(path: Path, config_class: type[ConfigT], overrides: Mapping[st
     have for a field (`OTHER_NAMES`). *overrides* replace fields of the file. Raises as
     `load_worker_config_from_file` does.
     """
-    known = config_schema(config_class).get("properties", {})
-    data = own_names({**read_config_data(path), **(overrides or {})}, known)
+    told = {**read_config_data(path), **(overrides or {})}
+    by_own_names = getattr(config_class, "by_own_names", None)
+    data = by_own_names(told) if by_own_names else own_names(told, config_schema(config_class).get("properties", {}))
     return _build(data, config_class, str(path), schema_faults(config_class, data))
 
 

@@ -239,7 +239,11 @@ def _wandb_url(data: Mapping[str, Any]) -> str:
     if isinstance(url, str) and url.startswith(("https://", "http://")):
         return url
     path = run_path or url
-    return f"https://wandb.ai/{path}" if isinstance(path, str) and path and data.get("mode") != "offline" else ""
+    if not isinstance(path, str) or not path or data.get("mode") == "offline":
+        return ""
+    # A path is entity/project/id, where its page is entity/project/runs/id.
+    parts = path.strip("/").split("/")
+    return "https://wandb.ai/" + "/".join([*parts[:2], "runs", parts[2]] if len(parts) == 3 else parts)
 
 
 def _read_checkpoints(data: Any) -> CheckpointMetadata | None:

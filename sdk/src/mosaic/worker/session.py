@@ -211,6 +211,13 @@ class Session:
         name = getattr(self.config, "wandb_run_name", None) or self.config.run_id
         return {"run_name": name, **told} if isinstance(told, dict) and told else None
 
+    def _about(self) -> dict[str, Any]:
+        """Return what upstream's manifests tell of a run, as far as its settings say it, and the ids of its form."""
+        settings = _as_summary(self._effective.to_dict())
+        extras = settings.get("extras")
+        told = {**(extras if isinstance(extras, dict) else {}), **settings}
+        return {name: told[name] for name in _TOLD if told.get(name)}
+
     def _write_manifest(self) -> None:
         """Write what the run left behind; the training is done, so a failure here is only logged."""
         try:
@@ -218,10 +225,14 @@ class Session:
                 run_id=self.config.run_id,
                 worker_type=self.worker_type,
                 artifacts=_artifacts_in(self.run_dir, wandb=self._wandb_told()),
-                metadata={"seed": self._effective.seed, "summary": self.summary},
+                metadata={"seed": self._effective.seed, "summary": self.summary, **self._about()},
             ).save(self._manifest_path)
         except Exception as error:
             _log.warning("the manifest cannot be written to %s: %s", self._manifest_path, error)
+
+
+#: Settings that upstream's manifests tell.
+_TOLD = ("algo", "algorithm", "method", "env_id", "total_steps", "notes", "agent_id", "worker_id")
 
 
 class _Signals:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mosaic.worker.branches import hyper_parameters
-from mosaic.worker.library.extras import OTHER_NAMES
+from mosaic.worker.upstream_names import OTHER_NAMES, translate
 
 #: What every library has, under the name that each of them gives it: the first that a worker's schema knows is used.
 COMMON: Mapping[str, tuple[str, ...]] = {
@@ -34,18 +34,38 @@ def default_of(schema: Mapping[str, Any], setting: str) -> Any:
 
 
 def as_published(schema: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *config* with its values written as *schema* writes them.
+    """Return *config* with its names and values written as *schema* writes them.
 
     A choice is found whatever its case and whether ``-`` or ``_`` is in it, where that leaves no doubt; a whole number
     written as ``1e5`` or ``100000.0`` is one. All else stays for whoever lists the faults.
     """
     known = _properties(schema)
+    config = _own(schema, config)
     spelt = {name: _value(known.get(name), value) for name, value in config.items()}
     params, algo = spelt.get("algo_params"), spelt.get("algo", default_of(schema, "algo"))
     if isinstance(params, Mapping) and isinstance(algo, str):
         takes = hyper_parameters(schema, algo)
         spelt["algo_params"] = {name: _value(takes.get(name), value) for name, value in params.items()}
     return spelt
+
+
+def _own(schema: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *config* by the worker's own names, where *schema* does not only repeat another of its settings."""
+    known = _properties(schema)
+    settings = {name for name, facts in known.items() if not (isinstance(facts, Mapping) and "$ref" in facts)}
+    published = known.get("algo")
+    algorithms = published.get("enum") if isinstance(published, Mapping) else None
+    return translate(
+        config,
+        settings,
+        algorithms=[one for one in algorithms or () if isinstance(one, str)] if isinstance(algorithms, list) else (),
+        parameters=lambda algo: hyper_parameters(schema, _algo(schema, algo)),
+        default_algo=str(default_of(schema, "algo") or ""),
+    )
+
+
+def _algo(schema: Mapping[str, Any], algo: str) -> str:
+    return str(_value(_properties(schema).get("algo"), algo))
 
 
 def _value(setting: Any, value: Any) -> Any:

@@ -59,7 +59,11 @@ function stream() {
   source = new EventSource(`/api/v1/live?topics=${encodeURIComponent(topics)}`);
   for (const kind of ["run", "queue", "fleet"]) source.addEventListener(kind, hear);
   source.onopen = () => show("live", true);
-  source.onerror = () => show("not live", false);
+  source.onerror = () => {
+    show("not live", false);
+    // A stream that was refused does not come back by itself; the page finds out why, and says it.
+    if (source?.readyState === EventSource.CLOSED) refresh().catch(() => {});
+  };
 }
 
 // Resolves to what gives the place back, or to null when another tab has it.

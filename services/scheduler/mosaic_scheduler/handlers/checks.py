@@ -12,6 +12,7 @@ from mosaic.worker import environments
 from mosaic.worker.branches import hyper_parameters
 from mosaic.worker.spelling import default_of
 from mosaic.worker.suitability import pair_fault
+from mosaic.worker.upstream_names import reason
 from mosaic.worker.validation import validate_config
 from mosaic_scheduler.domain.snapshot import Node
 from mosaic_scheduler.ports import FleetView, WorkerFacts
@@ -83,7 +84,8 @@ def _with_place(fault: str, spec: RunSpec, worker: WorkerFacts) -> str:
     algo = spec.config.get("algo", default_of(worker.config_schema, "algo"))
     if told.startswith("is not a known field") and name in hyper_parameters(worker.config_schema, str(algo)):
         return f"{name}: is a hyper-parameter of {algo}; write algo_params.{name}"
-    return fault
+    why = reason(name, spec.config.get(name)) if told.startswith("is not a known field") else None
+    return f"{name}: {why}" if why else fault
 
 
 def _pair_faults(spec: RunSpec, worker: WorkerFacts) -> list[str]:

@@ -34,6 +34,10 @@ MAX_KEY = 256
 SEED_BITS = 31
 
 
+#: What tells runs apart in upstream's lists.
+ID_LABELS = ("agent_id", "worker_id")
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One submit: the spec, and one run for each seed."""
@@ -89,6 +93,7 @@ def validate(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secret
         listing = ", ".join(known) or "none yet: no agent has announced itself"
         faults.append(f"no worker is called {spec.worker!r}{did_you_mean(spec.worker, known)} (known: {listing})")
     else:
+        spec = _with_ids(spec, worker)
         config = as_published(worker.config_schema, spec.config)
         spec = replace(spec, config=config, resources=_filled(spec.resources, worker))
         faults += config_faults(spec, worker)
@@ -214,10 +219,23 @@ def _request_faults(request: Request) -> list[str]:
     return faults
 
 
+def _with_ids(spec: RunSpec, worker: WorkerFacts) -> RunSpec:
+    """Ids that upstream's forms put into a config are labels here, unless the worker has such a setting."""
+    known = worker.config_schema.get("properties", {})
+    config, extras = dict(spec.config), spec.config.get("extras")
+    told = {**(extras if isinstance(extras, Mapping) else {}), **config}
+    labels = {name: str(told[name]) for name in ID_LABELS if told.get(name) is not None and name not in known}
+    if "extras" not in known:
+        config = {name: value for name, value in config.items() if name not in labels}
+    return replace(spec, config=config, labels={**labels, **spec.labels})
+
+
 def _filled(needs: Resources, worker: WorkerFacts) -> Resources:
     """Where the person said nothing, the worker's own estimate counts."""
+    on_gpu = needs.gpus or needs.gpu_fraction
     return replace(
         needs,
         cpus=needs.cpus or float(worker.capabilities.get("cpu_cores") or 1),
         memory_mb=needs.memory_mb or int(worker.capabilities.get("estimated_memory_mb") or 512),
+        gpu_memory_mb=needs.gpu_memory_mb or (int(worker.capabilities.get("gpu_memory_mb") or 0) if on_gpu else 0),
     )

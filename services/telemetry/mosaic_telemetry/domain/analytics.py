@@ -26,11 +26,11 @@ _FORMATS = {
 def analytics_document(run_id: str, worker: str, facts: Sequence[Fact]) -> dict[str, Any]:
     """Return the run in the shape that upstream's tools read; absent parts are left out, as there."""
     artifacts = [fact.payload for fact in facts if fact.kind == "artifact" and fact.payload.get("path")]
-    own = [item["content"] for item in artifacts if isinstance(item.get("content"), Mapping)]
-    if own and "worker_type" in own[-1]:
-        parts = _without_empty_claims(_mapping(own[-1].get("artifacts")), artifacts)
-        known = {"run_id": run_id, "worker_type": worker or own[-1]["worker_type"]}
-        return {**own[-1], **known, "artifacts": {**parts, **_wandb(parts.get("wandb"), facts)}}
+    own = _merged([item for item in artifacts if isinstance(item.get("content"), Mapping)])
+    if "worker_type" in own:
+        parts = _without_empty_claims(_mapping(own.get("artifacts")), artifacts)
+        known = {"run_id": run_id, "worker_type": worker or own["worker_type"]}
+        return {**own, **known, "artifacts": {**parts, **_wandb(parts.get("wandb"), facts)}}
     parts = {
         "tensorboard": _tensorboard(artifacts),
         **_wandb(None, facts),
@@ -40,6 +40,18 @@ def analytics_document(run_id: str, worker: str, facts: Sequence[Fact]) -> dict[
     }
     present = {name: part for name, part in parts.items() if part}
     return {"run_id": run_id, "worker_type": worker, "artifacts": present, "metadata": {}}
+
+
+def _merged(manifests: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a worker's manifests say together: ``analytics.json``, and over it what its author wrote himself."""
+    merged: dict[str, Any] = {}
+    for item in sorted(manifests, key=lambda item: PurePosixPath(str(item["path"])).name != "analytics.json"):
+        content = _mapping(item["content"])
+        both = {
+            part: {**_mapping(merged.get(part)), **_mapping(content.get(part))} for part in ("artifacts", "metadata")
+        }
+        merged |= {**content, **both}
+    return merged
 
 
 def _paths(artifacts: Iterable[Mapping[str, Any]], kind: str) -> list[str]:

@@ -40,7 +40,8 @@ def kind_of(path: str) -> str:
     pure = PurePosixPath(path)
     if pure.name.startswith("events.out.tfevents"):
         return "tensorboard"
-    if pure.name == "analytics.json":
+    # The guides have a worker write `<run_id>_analytics.json` into its working directory.
+    if pure.name == "analytics.json" or (len(pure.parts) == 1 and pure.name.endswith("_analytics.json")):
         return "analytics"
     if pure.suffix in _VIDEOS:
         return "video"

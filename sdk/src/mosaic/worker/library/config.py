@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar
@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from mosaic.errors import BadInput
 from mosaic.worker.library.extras import unfold
 from mosaic.worker.schema import config_schema, setting
+from mosaic.worker.upstream_names import translate
 from mosaic.worker.validation import INSIDE_RUN_DIRECTORY, validate_config
 
 AskedT = TypeVar("AskedT", bound="AskedSettings")
@@ -118,8 +119,30 @@ class LibrarySettings(AskedSettings):
 
         The entries of ``extras`` become settings, or hyper-parameters of the library.
         """
-        told = unfold(data, [one.name for one in fields(cls)])
+        told = unfold(cls.by_own_names(data), [one.name for one in fields(cls)])
         return cls(**told).as_asked(told)
+
+    @classmethod
+    def by_own_names(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return *data* with the names and spellings of this worker instead of those that upstream's forms write."""
+        default = cls.__dataclass_fields__["algo"].default
+        return translate(
+            data,
+            {one.name for one in fields(cls)},
+            algorithms=cls.algorithms(),
+            parameters=cls.parameters_taken,
+            default_algo=str(default),
+        )
+
+    @classmethod
+    def algorithms(cls) -> Collection[str]:
+        """Return the names of the algorithms of the installed library."""
+        return ()
+
+    @classmethod
+    def parameters_taken(cls, algo: str) -> Collection[str]:
+        """Return the hyper-parameters of *algo*; none of one that does not exist."""
+        return ()
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from mosaic.worker.library.settings import Resolved, resolve, settings_digest
 from mosaic.worker.library.threads import use_threads_of_lease
 from mosaic.worker.library.trainer import Policy, Trainer
 from mosaic.worker.library.training import Training
+from mosaic.worker.upstream_names import remarks
 
 _GENERATORS = "generators.pt"
 #: Told piece by piece, as the settings and hyper-parameters that they hold.
@@ -115,6 +116,8 @@ class LibraryRuntime:
         is_played = self.config.mode == "policy_eval"
         about = self._adopt(Path(self.config.policy_path)) if is_played else None
         self.check()
+        for sentence in remarks(self.config.extras):
+            self.emitter.log(sentence)
         if self._is_dry_run:
             return {"status": "completed", "dry_run": True, "plan": self._plan(about)}
         try:
