@@ -10,7 +10,7 @@ datetime              Timestamp                          seconds since 1970
 timedelta             double ``NAME_s``                  number ``NAME_s``
 Enum                  enum, or its word                  its word
 Mapping[str, Any]     JSON text ``NAME_json``            object
-Mapping[str, str]     map                                object
+other Mapping         map                                object
 tuple, frozenset      repeated                           list
 a value of the model  message                            object
 ``T | None``          unset; zero where nothing can be   null
@@ -201,7 +201,8 @@ def _plain_form(hint: Any) -> _Form:
         order: Convert = sorted if container is frozenset else list
         return _Form("", lambda values: order(map(item.write, values)), lambda data: container(map(item.read, data)))
     if get_origin(hint) is not None and issubclass(get_origin(hint), Mapping):
-        return _Form("", dict, dict)
+        value = _json_form(get_args(hint)[1])
+        return _Form("", lambda pairs: _mapped(value.write, pairs), lambda data: _mapped(value.read, data))
     return _Form("", _same, _same)
 
 
@@ -290,6 +291,10 @@ def _word(member: Enum) -> Any:
 
 def _member(kind: type[Enum], word: Any) -> Enum:
     return kind[str(word).upper()] if issubclass(kind, IntEnum) else kind(word)
+
+
+def _mapped(convert: Convert, pairs: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: convert(value) for key, value in dict(pairs).items()}
 
 
 def _or_none(convert: Convert) -> Convert:
