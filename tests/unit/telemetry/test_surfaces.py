@@ -85,7 +85,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosaic]:
     folder = tmp_path_factory.mktemp("telemetry")
     service = build(Settings(database_url=f"sqlite:///{folder}/e.db", manifest_root=str(folder / "manifests")))
     scheduler = Registration("s", lambda server: add_SchedulerServicer_to_server(OneRun(), server))
-    server = GrpcServer([service.registration(), scheduler], "127.0.0.1:0")
+    server = GrpcServer([*service.registrations(), scheduler], "127.0.0.1:0")
     server.start()
     service.start()
     service.ingest.send([encoded(FIRST), encoded(SECOND, attempt=2)])
