@@ -135,7 +135,8 @@ def form_of(hint: Any, *, iso: bool = False) -> Form:
         order: Convert = sorted if container is frozenset else list
         return Form("", lambda values: order(map(item.write, values)), lambda data: container(map(item.read, data)))
     if get_origin(hint) is not None and issubclass(get_origin(hint), Mapping):
-        return Form("", dict, dict)
+        value = _form(get_args(hint)[1], iso)
+        return Form("", lambda pairs: _mapped(value.write, pairs), lambda data: _mapped(value.read, data))
     return Form("", _same, _same)
 
 
@@ -169,6 +170,10 @@ def _word(member: Enum) -> Any:
 
 def _member(kind: type[Enum], word: Any) -> Enum:
     return kind[str(word).upper()] if issubclass(kind, IntEnum) else kind(word)
+
+
+def _mapped(convert: Convert, pairs: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(pairs) if convert is _same else {key: convert(value) for key, value in dict(pairs).items()}
 
 
 def _same(value: Any) -> Any:

@@ -10,7 +10,7 @@ datetime              Timestamp
 timedelta             double ``NAME_s``
 Enum                  enum, or its word
 Mapping[str, Any]     JSON text ``NAME_json``
-Mapping[str, str]     map
+other Mapping         map
 tuple, frozenset      repeated
 a value of the model  message
 ``T | None``          unset; zero where nothing can be
