@@ -42,6 +42,7 @@ def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(24)
         **{f"{service}/database-url": url for service, url in urls.items()},
         **{f"{reader}/broker-url": broker_url for reader in ("scheduler", "telemetry", "agent")},
         "telemetry/redis-url": f"redis://:{redis_password}@redis:6379/0",
+        "console/token": f"{password()}\n",
     }
 
 
@@ -52,7 +53,7 @@ def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
 
 def passwords_in(text: str, name: str) -> list[str]:
     """Return the passwords in the file called *name* that holds *text*."""
-    if name.endswith("/password"):
+    if name.endswith(("/password", "/token")):
         return [text.strip()]
     return [found[found.lastindex or 0] for found in _PASSWORDS.finditer(text)]
 

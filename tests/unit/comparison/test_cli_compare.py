@@ -32,8 +32,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 
 @pytest.fixture(autouse=True)
 def here(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    for service in ("registry", "scheduler", "telemetry"):
-        monkeypatch.setenv(f"MOSAIC_ENDPOINT_{service.upper()}", getattr(study.endpoints, service))
+    monkeypatch.setenv("MOSAIC_URL", study.login.url)
+    monkeypatch.setenv("MOSAIC_TOKEN", study.login.token)
 
 
 def typed(capsys: pytest.CaptureFixture[str], *words: str, exit_code: int = 0) -> str:

@@ -6,13 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from mosaic.errors import BadInput, MosaicError, NotFound, Refused, Unavailable, WorkerBroken
+from mosaic.errors import (
+    BadInput,
+    Forbidden,
+    MosaicError,
+    NotFound,
+    Refused,
+    Unauthenticated,
+    Unavailable,
+    WorkerBroken,
+)
 
 #: Error class -> HTTP status; the nearest class of an error's ancestry decides.
 STATUS: dict[type[MosaicError], HTTPStatus] = {
     BadInput: HTTPStatus.BAD_REQUEST,
     NotFound: HTTPStatus.NOT_FOUND,
+    Unauthenticated: HTTPStatus.UNAUTHORIZED,
     Refused: HTTPStatus.CONFLICT,
+    Forbidden: HTTPStatus.FORBIDDEN,
     WorkerBroken: HTTPStatus.CONFLICT,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     MosaicError: HTTPStatus.INTERNAL_SERVER_ERROR,
