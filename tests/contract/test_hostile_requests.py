@@ -17,7 +17,6 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from prometheus_client import CollectorRegistry
 
-from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.model.resources import Resources
 from mosaic.wire.channel import open_channel
@@ -31,7 +30,6 @@ from mosaic.wire.v1 import (
 )
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
-from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_telemetry.entrypoints.service import build as build_telemetry
 from mosaic_telemetry.settings import Settings as TelemetrySettings
 from tests.fakes.scheduler import Desk, a_fleet
@@ -159,15 +157,7 @@ def registry(url: Url, folder: Path) -> Iterator[Served]:
 @contextmanager
 def scheduler(url: Url, folder: Path) -> Iterator[Served]:
     desk = Desk(folder, a_fleet(cpus=1000, slots=1000), url=url("mosaic_scheduler.adapters.migrations"))
-    api = SchedulerApi(
-        store=desk.store,
-        fleet=desk.fleet,
-        secrets=desk.secrets,
-        clock=desk.clock,
-        rounds=desk.settings,
-        changes=ChangeSignal(),
-        changed=lambda: None,
-    )
+    api = desk.api()
 
     def admitted() -> str:
         run = desk.submit(max_retries=0, resources=Resources(memory_mb=1))

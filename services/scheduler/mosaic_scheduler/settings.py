@@ -17,7 +17,7 @@ class Settings(EventSettings):
     registry_address: str  #: host:port of the registry's gRPC
     grpc_address: str = "0.0.0.0:50052"
     health_address: str = "0.0.0.0:8082"
-    #: Where secrets are mounted, one file each; empty = there are none.
+    #: Where secrets of teams are mounted: ``NAME`` for the team default, ``TEAM/NAME`` for another; empty = none are.
     secrets_dir: str = ""
     lease_s: float = 30.0
     #: Time between SIGTERM and SIGKILL.
