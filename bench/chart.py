@@ -56,7 +56,7 @@ def serving(database_url: str) -> Iterator[tuple[TelemetryService, TelemetryStub
     """Run the service on *database_url* and connect to it."""
     with tempfile.TemporaryDirectory() as folder:
         service = build(Settings(database_url=database_url, manifest_root=folder, event_key=EVENT_KEY))
-        server = GrpcServer([service.registration()], "127.0.0.1:0")
+        server = GrpcServer(service.registrations(), "127.0.0.1:0")
         server.start()
         with open_channel(server.address) as channel:
             yield service, TelemetryStub(channel)

@@ -57,7 +57,7 @@ class Study:
         self._telemetry = build(chosen)
         self._scheduler = ListedRuns()
         listing = Registration("s", lambda server: add_SchedulerServicer_to_server(self._scheduler, server))
-        self._server = GrpcServer([self._telemetry.registration(), listing], "127.0.0.1:0")
+        self._server = GrpcServer([*self._telemetry.registrations(), listing], "127.0.0.1:0")
         self._server.start()
         self._telemetry.start()
         self.endpoints = Endpoints(*[self._server.address] * 3)

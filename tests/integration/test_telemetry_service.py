@@ -62,7 +62,7 @@ def serving(chosen: Settings, metrics: CollectorRegistry | None = None) -> Itera
 
 @contextmanager
 def calling(service: TelemetryService) -> Iterator[TelemetryStub]:
-    server = GrpcServer([service.registration()], "127.0.0.1:0")
+    server = GrpcServer(service.registrations(), "127.0.0.1:0")
     server.start()
     channel = open_channel(server.address)
     try:

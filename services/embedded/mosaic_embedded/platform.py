@@ -164,7 +164,7 @@ class Platform:
 
     def _host(self, name: str, service: Service, started: ExitStack) -> str:
         self._probes |= {f"{name} {part}": probe for part, probe in service.probes().items()}
-        server = GrpcServer([service.registration()], _LOOPBACK)
+        server = GrpcServer(service.registrations(), _LOOPBACK)
         service.start()
         server.start()
         started.callback(_end, service, server)

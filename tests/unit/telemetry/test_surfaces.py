@@ -86,7 +86,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosaic]:
     database = f"sqlite:///{folder}/e.db"
     service = build(Settings(database_url=database, manifest_root=str(folder / "manifests"), event_key=EVENT_KEY))
     scheduler = Registration("s", lambda server: add_SchedulerServicer_to_server(OneRun(), server))
-    server = GrpcServer([service.registration(), scheduler], "127.0.0.1:0")
+    server = GrpcServer([*service.registrations(), scheduler], "127.0.0.1:0")
     server.start()
     service.start()
     service.ingest.send([encoded(FIRST), encoded(SECOND, attempt=2)])
