@@ -26,6 +26,7 @@ from mosaic_scheduler.handlers.submit import Request
 from mosaic_scheduler.ports import FleetView, RunStore, WorkerFacts
 from tests.fakes.calls import admin
 from tests.fakes.databases import migrated_file
+from tests.fakes.telemetry import KEY
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -143,6 +144,7 @@ class Desk:
             store=store or self.store,
             fleet=self.fleet,
             secrets=self.secrets,
+            event_key=KEY,
             clock=self.clock,
             rounds=self.settings,
             changes=self.changes,
@@ -199,6 +201,7 @@ class Desk:
             AgentId(agent),
             store=self.store,
             secrets=self.secrets,
+            event_key=KEY,
             clock=self.clock,
             settings=self.settings,
         )

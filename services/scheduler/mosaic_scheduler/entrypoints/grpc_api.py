@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 
 from mosaic.errors import BadInput
+from mosaic.events.proof import EventKey
 from mosaic.hosting.access import asking, needs
 from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.rights import visible_teams
@@ -41,6 +42,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         store: RunStore,
         fleet: Fleet,
         secrets: Secrets,
+        event_key: EventKey,
         clock: Clock,
         rounds: RoundSettings,
         changes: ChangeSignal,
@@ -50,6 +52,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._store = store
         self._fleet = fleet
         self._secrets = secrets
+        self._event_key = event_key
         self._clock = clock
         self._rounds = rounds
         self._changes = changes
@@ -200,6 +203,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
             agent_id,
             store=self._store,
             secrets=self._secrets,
+            event_key=self._event_key,
             clock=self._clock,
             settings=self._rounds,
         )

@@ -17,8 +17,8 @@ from mosaic.errors import BadInput, Forbidden, Unauthenticated
 from mosaic.hosting.rights import may_somewhere
 from mosaic.hosting.rpc_handlers import behaviour_of, with_behaviour
 from mosaic.ids import UserName
+from mosaic.model.codec import from_json, to_json
 from mosaic.model.identity import Caller, Permission, Role
-from mosaic.wire.codec import from_json, to_json
 
 #: Metadata of a call in which the console says for whom it asks.
 CALLER_KEY = "mosaic-caller-bin"
