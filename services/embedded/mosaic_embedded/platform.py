@@ -191,6 +191,7 @@ class Platform:
             broker_url=IN_PROCESS_URL,
             registry_address=registry,
             secrets_dir=str(self.home / "secrets"),
+            environment_names=self.env.get("MOSAIC_SCHEDULER_ENVIRONMENT_NAMES", ""),
         )
         return SchedulerService(
             settings,

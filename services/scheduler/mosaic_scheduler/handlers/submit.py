@@ -15,6 +15,7 @@ from mosaic.lifecycle import RunState
 from mosaic.model.resources import Resources
 from mosaic.model.run import Change, Run, RunSpec
 from mosaic.model.team import Team
+from mosaic.model.variables import submitted_faults
 from mosaic.worker.spelling import as_published
 from mosaic_scheduler.handlers.checks import capacity_faults, config_faults, name_faults, seed_faults
 from mosaic_scheduler.handlers.continuation import checkpoint_of, continuation_faults, continuing
@@ -88,6 +89,7 @@ def validate(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secret
         faults += _team_faults(spec.team, _teams(work))
     view = _view_with(spec.worker, fleet)
     worker = view.workers.get(spec.worker)
+    faults += submitted_faults(spec.environment, spec.secrets.keys(), also=worker.variables if worker else ())
     if worker is None:
         known = sorted(view.workers)
         listing = ", ".join(known) or "none yet: no agent has announced itself"
