@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +35,7 @@ from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_telemetry.entrypoints.service import build as build_telemetry
 from mosaic_telemetry.settings import Settings as TelemetrySettings
 from tests.fakes.scheduler import Desk, a_fleet
-from tests.fakes.telemetry import RUN, a_finished_run, encoded, episode, metrics
+from tests.fakes.telemetry import EVENT_KEY, KEY, RUN, a_finished_run, encoded, episode, metrics
 
 TEXTS = ["nonsense", "", "\0", "\N{SNOWMAN}", "x" * 5000]
 REALS = [math.nan, math.inf, -math.inf, -1.0, 1e308]
@@ -131,7 +131,7 @@ def announcement() -> registry_pb2.RegisterWorkerRequest:
 def registry(url: Url, folder: Path) -> Iterator[Served]:
     service = RegistryService(RegistrySettings(url("mosaic_registry.adapters.migrations")), metrics=CollectorRegistry())
     service.start()
-    with served(service.registration(), registry_pb2_grpc.RegistryStub) as stub:
+    with served(service.registrations(), registry_pb2_grpc.RegistryStub) as stub:
 
         def display(message: Any) -> Callable[[], Message]:
             """Return how *message* is made for an agent that has just registered."""
@@ -163,6 +163,7 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
         store=desk.store,
         fleet=desk.fleet,
         secrets=desk.secrets,
+        event_key=KEY,
         clock=desk.clock,
         rounds=desk.settings,
         changes=ChangeSignal(),
@@ -197,7 +198,7 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
     registration = Registration(
         "mosaic.wire.v1.Scheduler", lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(api, server)
     )
-    with served(registration, scheduler_pb2_grpc.SchedulerStub) as stub:
+    with served([registration], scheduler_pb2_grpc.SchedulerStub) as stub:
         run_id = admitted()
         good: dict[str, Callable[[], Message]] = {
             "Submit": submission,
@@ -222,7 +223,7 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
 @contextmanager
 def telemetry(url: Url, folder: Path) -> Iterator[Served]:
     database = url("mosaic_telemetry.adapters.migrations")
-    service = build_telemetry(TelemetrySettings(database_url=database, manifest_root=str(folder)))
+    service = build_telemetry(TelemetrySettings(database_url=database, manifest_root=str(folder), event_key=EVENT_KEY))
     service.start()
     service.ingest.send([encoded([*metrics(5), episode(1, 2.0)])])
     service.run_finished(a_finished_run(5))
@@ -236,14 +237,14 @@ def telemetry(url: Url, folder: Path) -> Iterator[Served]:
         "Summarise": lambda: telemetry_pb2.SummariseRequest(run_ids=[RUN]),
         "GetManifest": lambda: telemetry_pb2.GetManifestRequest(run_id=RUN),
     }
-    with served(service.registration(), telemetry_pb2_grpc.TelemetryStub) as stub:
+    with served(service.registrations(), telemetry_pb2_grpc.TelemetryStub) as stub:
         yield Served(stub, good)
     service.stop()
 
 
 @contextmanager
-def served(registration: Registration, stub: Any) -> Iterator[Any]:
-    server = GrpcServer([registration], "127.0.0.1:0")
+def served(registrations: Sequence[Registration], stub: Any) -> Iterator[Any]:
+    server = GrpcServer(registrations, "127.0.0.1:0")
     server.start()
     with open_channel(server.address) as channel:
         yield stub(channel)

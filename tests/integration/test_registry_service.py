@@ -37,7 +37,7 @@ def serve() -> Iterator[Callable[[Settings], Stub]]:
 
     def start(settings: Settings) -> Stub:
         service = RegistryService(settings, metrics=CollectorRegistry())
-        server = GrpcServer([service.registration()], "127.0.0.1:0")
+        server = GrpcServer(service.registrations(), "127.0.0.1:0")
         service.start()
         server.start()
         channel = open_channel(server.address)
@@ -159,7 +159,7 @@ def test_a_registry_that_restarts_knows_its_agents(database_url: str, serve: Cal
 
 def test_stopping_ends_the_watchers_at_once(tmp_path: Path) -> None:
     service = RegistryService(Settings(f"sqlite:///{tmp_path / 'r.db'}"), metrics=CollectorRegistry())
-    server = GrpcServer([service.registration()], "127.0.0.1:0")
+    server = GrpcServer(service.registrations(), "127.0.0.1:0")
     service.start()
     server.start()
     channel = open_channel(server.address)

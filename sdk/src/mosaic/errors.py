@@ -7,7 +7,9 @@
     ├── NotFound
     │   ├── RunNotFound
     │   └── WorkerNotFound
+    ├── Unauthenticated          nobody knows who asks
     ├── Refused                  understood, but not now or not by you
+    │   ├── Forbidden
     │   ├── IllegalTransition
     │   ├── StaleAttempt
     │   └── SessionRejected
@@ -85,11 +87,29 @@ class WorkerNotFound(NotFound):
         super().__init__(f"no worker is called {name!r}{did_you_mean(name, self.known)} (known: {listing})")
 
 
+class Unauthenticated(MosaicError):
+    """Who asks is not known."""
+
+    code = "unauthenticated"
+    exit_code = 7
+
+
 class Refused(MosaicError):
     """Understood, but it cannot be done now."""
 
     code = "refused"
     exit_code = 4
+
+
+class Forbidden(Refused):
+    """They may see it, but not do this to it."""
+
+    code = "forbidden"
+
+    def __init__(self, user: str, permission: str, what: str) -> None:
+        """Say which *permission* on *what* is missing."""
+        self.permission = permission
+        super().__init__(f"{user} may not do this to {what}: it takes {permission}; ask an admin of the team or fleet")
 
 
 class IllegalTransition(Refused):
@@ -178,6 +198,22 @@ class RunUnfinished(MosaicError):
         self.state = state
         told = why or f"it goes on; `mosaic follow {run_id}` watches it"
         super().__init__(f"run {run_id} is still {state} after {within_s:g} s: {told}")
+
+
+def revive(code: str, sentence: str) -> MosaicError | None:
+    """Return the error of that *code* with the sentence it had elsewhere; None when the code is none of ours.
+
+    Its facts stayed there; the class and its sentence are what a caller needs.
+    """
+    kinds = MosaicError.__subclasses__()
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    found = next((kind for kind in kinds if kind.code == code and kind.__module__ == __name__), None)
+    if found is None:
+        return None
+    error = found.__new__(found)
+    Exception.__init__(error, sentence)
+    return error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from celery import Celery
 from prometheus_client import CollectorRegistry
@@ -48,16 +48,19 @@ class SchedulerService:
             store=self._parts.store,
             fleet=self._parts.fleet,
             secrets=self._parts.secrets,
+            event_key=self._parts.event_key,
             clock=self._parts.clock,
             rounds=self._parts.round_settings,
             changes=self._changes,
             changed=self._look_again,
         )
 
-    def registration(self) -> Registration:
-        """Return the gRPC service for a server."""
+    def registrations(self) -> Sequence[Registration]:
+        """Return the gRPC services for a server."""
         name = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
-        return Registration(name, lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(self._api, server))
+        return [
+            Registration(name, lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(self._api, server))
+        ]
 
     def probes(self) -> dict[str, Probe]:
         """Return what readiness depends on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -61,12 +62,14 @@ class TelemetryService:
         """Return the gRPC API."""
         return TelemetryApi(self.parts, self._metrics, self._ending.is_set, lambda: self.ingest.fault)
 
-    def registration(self) -> Registration:
-        """Return the gRPC API for a `mosaic.hosting.grpc_server.GrpcServer`."""
+    def registrations(self) -> Sequence[Registration]:
+        """Return the gRPC APIs for a `mosaic.hosting.grpc_server.GrpcServer`."""
         servicer = self.servicer()
-        return Registration(
-            SERVICE_NAME, lambda server: telemetry_pb2_grpc.add_TelemetryServicer_to_server(servicer, server)
-        )
+        return [
+            Registration(
+                SERVICE_NAME, lambda server: telemetry_pb2_grpc.add_TelemetryServicer_to_server(servicer, server)
+            )
+        ]
 
     def probes(self) -> dict[str, Probe]:
         """Return what ``/readyz`` asks."""

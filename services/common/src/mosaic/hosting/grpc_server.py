@@ -14,6 +14,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from mosaic.errors import MosaicError, Refused, Unavailable
+from mosaic.hosting.rpc_handlers import Behaviour, behaviour_of, with_behaviour
 from mosaic.wire.channel import SERVER_OPTIONS
 from mosaic.wire.status import CODE_KEY, status_of
 
@@ -21,8 +22,6 @@ log = structlog.get_logger(__name__)
 
 #: gRPC drops an answer whose headers take more than 8 KiB.
 _SENTENCE_BYTES = 6000
-
-_Behaviour = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -96,9 +95,9 @@ class _StreamLimit(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic
         handler = continuation(call_details)
         if handler is None or not handler.response_streaming:
             return handler
-        return _with_behaviour(handler, self._limited(_behaviour_of(handler)))
+        return with_behaviour(handler, self._limited(behaviour_of(handler)))
 
-    def _limited(self, behaviour: _Behaviour) -> _Behaviour:
+    def _limited(self, behaviour: Behaviour) -> Behaviour:
         def call(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             if not self._places.acquire(blocking=False):
                 raise Unavailable(f"{self._most} streams are open here, and no more are served; try again later")
@@ -119,29 +118,8 @@ class _ErrorTranslator(grpc.ServerInterceptor):  # type: ignore[type-arg]  # gen
             return handler
         method = call_details.method
         if handler.response_streaming:
-            return _with_behaviour(handler, _translated_stream(_behaviour_of(handler), method))
-        return _with_behaviour(handler, _translated(_behaviour_of(handler), method))
-
-
-def _behaviour_of(handler: Any) -> _Behaviour:
-    kinds: tuple[_Behaviour | None, ...] = (
-        handler.unary_unary,
-        handler.unary_stream,
-        handler.stream_unary,
-        handler.stream_stream,
-    )
-    return next(behaviour for behaviour in kinds if behaviour)
-
-
-def _with_behaviour(handler: Any, behaviour: _Behaviour) -> Any:
-    """Return *handler*, of whatever kind it is, with another function behind it."""
-    wrap = {
-        (False, False): grpc.unary_unary_rpc_method_handler,
-        (False, True): grpc.unary_stream_rpc_method_handler,
-        (True, False): grpc.stream_unary_rpc_method_handler,
-        (True, True): grpc.stream_stream_rpc_method_handler,
-    }[handler.request_streaming, handler.response_streaming]
-    return wrap(behaviour, handler.request_deserializer, handler.response_serializer)
+            return with_behaviour(handler, _translated_stream(behaviour_of(handler), method))
+        return with_behaviour(handler, _translated(behaviour_of(handler), method))
 
 
 def _translated(behaviour: Callable[[Any, Any], Any], method: str) -> Callable[[Any, Any], Any]:
