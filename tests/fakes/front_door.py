@@ -19,7 +19,7 @@ def front_door(registry: str, scheduler: str, telemetry: str) -> Iterator[Login]
         telemetry_address=telemetry,
         token="the-token-of-the-tests",
         user="ada",
-        address="127.0.0.1:0",
+        http_address="127.0.0.1:0",
     )
     server = ConsoleServer(settings)
     server.start()

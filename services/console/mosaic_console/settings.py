@@ -27,7 +27,7 @@ class Settings:
     #: Whom the token stands for.
     user: str = "admin"
     #: Where REST and pages are; anything but loopback needs TLS.
-    address: str = DEFAULT_ADDRESS
+    http_address: str = DEFAULT_ADDRESS
     #: How people write the address: ``https://fleet.example.org``, several with commas. Another ``Host`` is refused.
     urls: str = ""
     tls_cert_path: str = ""  #: certificate chain, PEM
@@ -62,7 +62,7 @@ class Settings:
             BadInput: the address is not ``host:port``, or only one half of a certificate is given.
             Refused: it is not loopback, and nothing would encrypt what is said there.
         """
-        host, port = read_address(self.address)
+        host, port = read_address(self.http_address)
         if bool(self.tls_cert_path) != bool(self.tls_key_path):
             raise BadInput("environment", ["MOSAIC_CONSOLE_TLS_CERT_PATH and MOSAIC_CONSOLE_TLS_KEY_PATH go together"])
         if not (is_loopback(host) or self.tls_cert_path or self.insecure_listen):

@@ -37,7 +37,7 @@ from mosaic_console.domain.keys import new_secret
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
 from mosaic_console.settings import loopback_address
-from mosaic_embedded.home import take
+from mosaic_embedded.home import event_key, take
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -149,7 +149,7 @@ class Platform:
             **{f"{name}_address": address for name, address in asdict(endpoints).items()},
             token=new_secret(),
             user=self.env.get("MOSAIC_USER") or getpass.getuser(),
-            address=loopback_address(self.console_address),
+            http_address=loopback_address(self.console_address),
             runs_root=str(self.home / "runs"),
         )
         console = ConsoleServer(settings, home=self.home)
@@ -187,7 +187,9 @@ class Platform:
 
     def _build_telemetry(self) -> TelemetryService:
         settings = TelemetrySettings(
-            database_url=self._database("telemetry"), manifest_root=str(self.home / "manifests")
+            database_url=self._database("telemetry"),
+            manifest_root=str(self.home / "manifests"),
+            event_key=event_key(self.home),
         )
         return build_telemetry(settings, metrics=self._metrics)
 
@@ -196,7 +198,9 @@ class Platform:
             database_url=self._database("scheduler"),
             broker_url=IN_PROCESS_URL,
             registry_address=registry,
+            event_key=event_key(self.home),
             secrets_dir=str(self.home / "secrets"),
+            environment_names=self.env.get("MOSAIC_SCHEDULER_ENVIRONMENT_NAMES", ""),
         )
         return SchedulerService(
             settings,

@@ -42,9 +42,9 @@ def test_a_port_that_is_taken_is_refused_where_others_know_the_address() -> None
 
 def test_listening_beyond_loopback_takes_tls_or_somebody_who_insists() -> None:
     with pytest.raises(Refused, match="MOSAIC_CONSOLE_INSECURE_LISTEN"):
-        settings(address="0.0.0.0:7420").listen_address()
-    assert ("0.0.0.0", 7420) == settings(address="0.0.0.0:7420", insecure_listen=True).listen_address()
-    assert ("0.0.0.0", 1) == settings(address="0.0.0.0:1", tls_cert_path="c", tls_key_path="k").listen_address()
+        settings(http_address="0.0.0.0:7420").listen_address()
+    assert ("0.0.0.0", 7420) == settings(http_address="0.0.0.0:7420", insecure_listen=True).listen_address()
+    assert ("0.0.0.0", 1) == settings(http_address="0.0.0.0:1", tls_cert_path="c", tls_key_path="k").listen_address()
     with pytest.raises(BadInput, match="go together"):
         settings(tls_cert_path="c").listen_address()
 

@@ -53,7 +53,7 @@ def service(name: str, image: str, addresses: Addresses, settings: Mapping[str, 
     """Return one of the services that keep something."""
     chosen = {"database_url": addresses.database_url(name)}
     if name != "registry":
-        chosen["broker_url"] = addresses.broker_url
+        chosen |= {"broker_url": addresses.broker_url, "event_key": addresses.passwords.event_key}
     if name == "scheduler":
         chosen["registry_address"] = addresses.grpc("registry")
     if name == "telemetry":
@@ -74,7 +74,7 @@ def console(image: str, addresses: Addresses, token: str, settings: Mapping[str,
     chosen = {
         **{f"{name}_address": addresses.grpc(name) for name in GRPC_PORTS},
         "token": token,
-        "address": f"0.0.0.0:{CONSOLE_PORT}",
+        "http_address": f"0.0.0.0:{CONSOLE_PORT}",
         # The port is published on loopback alone.
         "insecure_listen": "true",
         "runs_root": RUNS_ROOT,
