@@ -254,6 +254,13 @@ class Desk:
         assert entry is not None
         return entry
 
+    def run_of(self, run_id: str) -> Run:
+        """Return the run with that id."""
+        with self.store.read() as work:
+            entry = work.run(RunId(run_id))
+        assert entry is not None
+        return entry
+
     def attempt(self, run: Run, number: int = 1) -> Attempt:
         """Return an attempt as it stands now."""
         with self.store.read() as work:

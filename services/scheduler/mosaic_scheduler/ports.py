@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from mosaic.ids import AgentId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, RunFinished
+from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.run import Change, Run, RunFilter
 from mosaic.model.team import Team
 from mosaic_scheduler.domain.run import ResumeGrade
@@ -118,6 +119,9 @@ class RunTransaction(Protocol):
     def usage(self) -> Usage:
         """Return decayed use as last written."""
 
+    def audit(self, entry: AuditEntry) -> None:
+        """Write down what was decided."""
+
 
 class RunStore(Protocol):
     """The store of runs: the one truth, whatever the broker or an agent remembers."""
@@ -149,6 +153,12 @@ class RunStore(Protocol):
 
     def sent(self, message_ids: Collection[int]) -> None:
         """Forget messages that have left."""
+
+    def note(self, entry: AuditEntry) -> None:
+        """Write down what was decided and changes nothing else, such as a refusal; nobody wakes."""
+
+    def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
+        """Return the first *limit* entries of *teams* (None = of everything) that are *wanted*, oldest first."""
 
     def ping(self) -> None:
         """Raise `DatabaseUnavailable` unless the database answers."""

@@ -11,8 +11,9 @@ from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
 from mosaic.model.attempt import RunFinished
-from mosaic.wire.v1 import scheduler_pb2, scheduler_pb2_grpc
+from mosaic.wire.v1 import audit_pb2_grpc, scheduler_pb2, scheduler_pb2_grpc
 from mosaic_scheduler import bootstrap
+from mosaic_scheduler.entrypoints.audit_api import AUDIT, AuditApi
 from mosaic_scheduler.entrypoints.fitting_gauge import FittingGauge
 from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_scheduler.entrypoints.loop import PlanningLoop
@@ -58,8 +59,10 @@ class SchedulerService:
     def registrations(self) -> Sequence[Registration]:
         """Return the gRPC services for a server."""
         name = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
+        trail = AuditApi(self._parts.store)
         return [
-            Registration(name, lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(self._api, server))
+            Registration(name, lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(self._api, server)),
+            Registration(AUDIT, lambda server: audit_pb2_grpc.add_AuditServicer_to_server(trail, server)),
         ]
 
     def probes(self) -> dict[str, Probe]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets as entropy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from mosaic.errors import BadInput, Refused, did_you_mean
+from mosaic.hosting.audit import by
 from mosaic.hosting.rights import visible_teams
 from mosaic.ids import RunId, TeamName, WorkerName, new_run_id
 from mosaic.lifecycle import RunState
+from mosaic.model.audit import AuditEntry
 from mosaic.model.identity import Caller, Permission
 from mosaic.model.resources import Resources
 from mosaic.model.run import Change, Run, RunSpec
@@ -133,10 +135,17 @@ def submit(
             return earlier
         _set_up_team(work, request.spec.team)
         entries = tuple(_enter(work, _with_seed(spec), request, clock()) for spec in request.specs())
+        work.audit(_asked(entries, caller))
         if request.idempotency_key:
             run_ids = [entry.run_id for entry in entries]
             work.remember_key(request.spec.team, request.idempotency_key, request.digest(), run_ids)
     return Accepted(entries)
+
+
+def _asked(entries: Sequence[Run], caller: Caller) -> AuditEntry:
+    first = entries[0]
+    after = {"runs": [entry.run_id for entry in entries], "priority": first.spec.priority.label}
+    return by(caller, "runs:submit", at=first.submitted_at, target=first.run_id, team=first.spec.team, after=after)
 
 
 def _set_up_team(work: RunTransaction, name: TeamName) -> None:
