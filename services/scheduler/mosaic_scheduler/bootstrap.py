@@ -15,6 +15,7 @@ from mosaic.hosting.database import migrate, open_engine
 from mosaic.messaging.publisher import Publisher
 from mosaic.messaging.topology import event_topology
 from mosaic.model.attempt import RunFinished
+from mosaic.model.variables import names_of
 from mosaic_scheduler.adapters.celery_dispatcher import CeleryDispatcher, producer_app
 from mosaic_scheduler.adapters.leadership import AdvisoryLock, SoleLeader
 from mosaic_scheduler.adapters.registry_fleet import RegistryFleet
@@ -72,7 +73,8 @@ def build(
     migrate(engine, "mosaic_scheduler.adapters.migrations")
     shared = engine.dialect.name == "postgresql"
     store = SqlRuns(engine)
-    fleet = RegistryFleet(settings.registry_address, on_change=on_change)
+    variables = names_of(settings.environment_names)
+    fleet = RegistryFleet(settings.registry_address, on_change=on_change, variables=variables)
     publisher, run_finished = _run_finished(settings, event_key, on_run_finished)
     round_settings = RoundSettings(
         lease=timedelta(seconds=settings.lease_s),

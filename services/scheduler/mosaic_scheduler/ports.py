@@ -197,6 +197,8 @@ class WorkerFacts:
     config_schema: Mapping[str, Any]
     capabilities: Mapping[str, Any]
     resume_grade: ResumeGrade | None
+    #: What a submission may set in its environment, beside what is allowed for all.
+    variables: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def test_runs_that_differ_by_their_seed_alone_have_the_same_settings(desk: Desk)
 
 def test_the_end_of_a_run_tells_no_secret_and_no_environment(desk: Desk) -> None:
     desk.secrets.values["hub"] = "s3cret"
-    run = desk.submit(secrets={"KEY": "hub"}, environment={"A": "1"})
+    run = desk.submit(secrets={"KEY": "hub"}, environment={"TZ": "1"})
     desk.cancel(run)
     desk.rounds.plan()
 
@@ -244,7 +244,7 @@ def test_a_run_begins_from_the_last_checkpoint_of_the_one_that_it_continues(desk
         name="long",
         labels={"sweep": "7"},
         resources=Resources(2, 1024),
-        environment={"A": "1"},
+        environment={"TZ": "1"},
     )
 
     run = desk.submit({"total_steps": 20}, worker="", continues=old.run_id, resources=Resources(0))
@@ -255,7 +255,7 @@ def test_a_run_begins_from_the_last_checkpoint_of_the_one_that_it_continues(desk
     spec = run.spec
     assert ("toy", 3, "long", {"sweep": "7"}) == (spec.worker, spec.seed, spec.name, spec.labels)
     assert {"total_steps": 20, "algo_params": {"gamma": 0.9}} == spec.config
-    assert (2, 1024, {"A": "1"}) == (spec.resources.cpus, spec.resources.memory_mb, spec.environment)
+    assert (2, 1024, {"TZ": "1"}) == (spec.resources.cpus, spec.resources.memory_mb, spec.environment)
     assert old.run_id == spec.continues
     with desk.store.read() as work:
         assert old.run_id in work.history(run.run_id)[0].detail

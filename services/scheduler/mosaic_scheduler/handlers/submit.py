@@ -19,6 +19,7 @@ from mosaic.model.identity import Caller, Permission
 from mosaic.model.resources import Resources
 from mosaic.model.run import Change, Run, RunSpec
 from mosaic.model.team import Team
+from mosaic.model.variables import submitted_faults
 from mosaic.worker.spelling import as_published
 from mosaic_scheduler.handlers.checks import capacity_faults, config_faults, name_faults, seed_faults
 from mosaic_scheduler.handlers.continuation import checkpoint_of, continuation_faults, continuing
@@ -95,6 +96,7 @@ def validate(request: Request, *, caller: Caller, store: RunStore, fleet: Fleet,
         faults += hidden_run_faults(spec.config, work, caller)
     view = _view_with(spec.worker, fleet)
     worker = view.workers.get(spec.worker)
+    faults += submitted_faults(spec.environment, spec.secrets.keys(), also=worker.variables if worker else ())
     if worker is None:
         known = sorted(view.workers)
         listing = ", ".join(known) or "none yet: no agent has announced itself"
