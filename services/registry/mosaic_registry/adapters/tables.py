@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from mosaic.hosting.audit import AuditTable
+
 metadata = sa.MetaData()
 
 workers = sa.Table(
@@ -52,3 +54,5 @@ fleet_revision = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("number", sa.BigInteger, nullable=False),
 )
+
+audit = AuditTable("registry", metadata)

@@ -9,7 +9,9 @@ from prometheus_client import CollectorRegistry
 
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
+from mosaic.wire.v1 import audit_pb2_grpc
 from mosaic_registry.bootstrap import build, utc_now
+from mosaic_registry.entrypoints.audit_api import AUDIT, AuditApi
 from mosaic_registry.entrypoints.grpc_api import RegistryApi
 from mosaic_registry.entrypoints.sweeper import Sweeper
 from mosaic_registry.ports import Clock
@@ -26,7 +28,11 @@ class RegistryService:
 
     def registrations(self) -> Sequence[Registration]:
         """Return its gRPC services."""
-        return [Registration("mosaic.wire.v1.Registry", self._api.add_to)]
+        trail = AuditApi(self._parts.catalog)
+        return [
+            Registration("mosaic.wire.v1.Registry", self._api.add_to),
+            Registration(AUDIT, lambda server: audit_pb2_grpc.add_AuditServicer_to_server(trail, server)),
+        ]
 
     def probes(self) -> Mapping[str, Probe]:
         """Return what its readiness depends on."""

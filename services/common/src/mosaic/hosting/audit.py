@@ -5,21 +5,24 @@ Its head is one row that each writer locks, so that the chain is one chain, howe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from mosaic.errors import BadInput, Forbidden, NotFound, SessionRejected
 from mosaic.hosting.access import Peer
+from mosaic.hosting.rights import visible_teams
 from mosaic.ids import TeamName
 from mosaic.model.audit import ActorKind, AuditEntry, AuditFilter
-from mosaic.model.identity import Caller
+from mosaic.model.identity import Caller, Permission
 
+_PAGE = 500
 #: Characters of a text that others chose.
 _LONGEST = 256
 #: What is a refusal of the one who asks.
@@ -48,9 +51,28 @@ def refusals_noted(
     """
     try:
         yield
-    except (*_REFUSALS, *((BadInput,) if is_out_of_sight else ())) as error:
-        note(replace(asked, allowed=False, reason=f"{error.code}: {error}"))
+    except (*_REFUSALS, BadInput) as error:
+        if is_out_of_sight or not isinstance(error, BadInput):
+            note(replace(asked, allowed=False, reason=f"{error.code}: {error}"))
         raise
+
+
+class AuditTrail(Protocol):
+    """What the audit trail of a service is read from."""
+
+    def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
+        """Return the first *limit* entries of *teams* (None = of everything) that are *wanted*, oldest first."""
+
+
+def readable(trail: AuditTrail, wanted: AuditFilter, caller: Caller, limit: int = 0) -> Iterator[AuditEntry]:
+    """Yield the entries that are *wanted* and *caller* may read, oldest first; *limit* 0 means all of them."""
+    teams, left = visible_teams(caller, Permission.AUDIT_READ), limit or sys.maxsize
+    while left > 0:
+        found = trail.audit_trail(wanted, teams=teams, limit=min(left, _PAGE))
+        yield from found
+        if len(found) < _PAGE:
+            return
+        wanted, left = replace(wanted, after=found[-1].seq), left - len(found)
 
 
 class AuditTable:
@@ -146,10 +168,10 @@ def _append_only(table: str, dialect: str) -> list[str]:
     """Return what makes the database itself refuse to change or take out an entry."""
     told = "the audit trail is only ever appended to"
     if dialect == "postgresql":
-        body = f"BEGIN RAISE EXCEPTION '{told}'; END"
+        body, keep = f"BEGIN RAISE EXCEPTION '{told}'; END", f"{table}_keep()"
         return [
-            f"CREATE FUNCTION {table}_keep() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$",
-            f"CREATE TRIGGER {table}_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} EXECUTE FUNCTION {table}_keep()",
+            f"CREATE FUNCTION {keep} RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$",
+            f"CREATE TRIGGER {table}_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} EXECUTE FUNCTION {keep}",
         ]
     return [
         f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, '{told}'); END"
