@@ -16,10 +16,10 @@ from google.protobuf.message import Message
 
 import mosaic.model
 from mosaic.errors import BadInput
-from mosaic.model import attempt, audit, fleet, identity, resources, run, team
+from mosaic.model import attempt, audit, fleet, identity, people, resources, run, team
 from mosaic.model.codec import from_json, to_json
 from mosaic.wire import codec
-from mosaic.wire.v1 import audit_pb2, registry_pb2, scheduler_pb2
+from mosaic.wire.v1 import audit_pb2, identity_pb2, registry_pb2, scheduler_pb2
 
 #: The message of each value that crosses the wire; a value that is in none is stored only.
 MESSAGES: Mapping[type, type[Message]] = {
@@ -47,6 +47,8 @@ MESSAGES: Mapping[type, type[Message]] = {
     team.Team: scheduler_pb2.Team,
     audit.AuditEntry: audit_pb2.AuditEntry,
     audit.AuditFilter: audit_pb2.ReadAuditRequest,
+    people.User: identity_pb2.User,
+    people.Credential: identity_pb2.Credential,
 }
 
 #: Values that are stored or published as JSON and never cross as protobuf.

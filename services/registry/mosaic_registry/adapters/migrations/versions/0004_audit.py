@@ -2,8 +2,8 @@
 
 from mosaic.hosting.audit import create_audit_tables, drop_audit_tables
 
-revision = "0003"
-down_revision = "0002"
+revision = "0004"
+down_revision = "0003"
 
 
 def upgrade() -> None:
