@@ -52,7 +52,7 @@ MESSAGES: Mapping[type, type[Message]] = {
 }
 
 #: Values that are stored or published as JSON and never cross as protobuf.
-JSON_ONLY = {attempt.RunFinished, identity.Caller}
+JSON_ONLY = {attempt.RunFinished, run.RunAccepted, identity.Caller}
 
 
 def values_of_the_model() -> list[type]:

@@ -25,7 +25,17 @@ from mosaic_scheduler.handlers.checks import capacity_faults, config_faults, nam
 from mosaic_scheduler.handlers.continuation import checkpoint_of, continuation_faults, continuing
 from mosaic_scheduler.handlers.lookup import find
 from mosaic_scheduler.handlers.sight import hidden_run_faults, team_faults
-from mosaic_scheduler.ports import Clock, Fleet, FleetView, RunStore, RunTransaction, Secrets, WorkerFacts
+from mosaic_scheduler.ports import (
+    Clock,
+    Fleet,
+    FleetView,
+    OutboxKind,
+    OutboxMessage,
+    RunStore,
+    RunTransaction,
+    Secrets,
+    WorkerFacts,
+)
 
 #: The team that exists without being set up, so that one person needs no administration.
 DEFAULT_TEAM = TeamName("default")
@@ -205,6 +215,8 @@ def _enter(work: RunTransaction, spec: RunSpec, request: Request, now: datetime)
         detail = f"continues {request.before.run_id} from {begins_from}"
     actor = f"user:{spec.user}"
     work.add_history([Change(entry.run_id, 0, now, "submitted", "", entry.state.value, actor, detail)])
+    whose = {"team": spec.team, "user": spec.user}
+    work.send_later(OutboxMessage(OutboxKind.RUN_ACCEPTED, entry.run_id, 0, whose))
     return work.save_run(entry)
 
 
