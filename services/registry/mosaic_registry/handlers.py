@@ -93,6 +93,17 @@ def heartbeat(
     return HeartbeatAnswer(agent.draining or bool(node and node.draining), changed)
 
 
+def retire(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
+    """Take an agent that asks for it out of planning; what it runs goes on.
+
+    Raises:
+        SessionRejected: it is not the agent that says so.
+
+    """
+    _authenticated(agent_id, token, catalog)
+    drain_agent(agent_id, draining=True, catalog=catalog)
+
+
 def leave(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
     """Forget an agent that ends on purpose, and its node when nobody else stands on it.
 

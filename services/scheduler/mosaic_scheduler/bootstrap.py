@@ -68,7 +68,7 @@ def build(
     migrate(engine, "mosaic_scheduler.adapters.migrations")
     shared = engine.dialect.name == "postgresql"
     store = SqlRuns(engine)
-    fleet = RegistryFleet(settings.registry_address, on_change=on_change)
+    fleet = RegistryFleet(settings.registry_address, settings.tls, on_change=on_change)
     publisher, run_finished = _run_finished(settings, on_run_finished)
     round_settings = RoundSettings(
         lease=timedelta(seconds=settings.lease_s),

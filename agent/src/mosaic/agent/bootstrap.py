@@ -42,8 +42,8 @@ def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Call
         revisions=Revisions(settings.worker_revision, settings.platform_revision),
     )
     options = agent_options(settings, worker, env)
-    registry = GrpcRegistry(settings.registry_address)
-    scheduler = GrpcScheduler(settings.scheduler_address)
+    registry = GrpcRegistry(settings.registry_address, settings.tls)
+    scheduler = GrpcScheduler(settings.scheduler_address, settings.tls)
     events_url = settings.events_broker_url or settings.broker_url
     publisher = Publisher(events_url, event_topology(settings.event_shards), name=options.agent_id)
 

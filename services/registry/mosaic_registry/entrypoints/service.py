@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
+from mosaic.wire.v1.registry_pb2_grpc import add_RegistryServicer_to_server
 from mosaic_registry.bootstrap import build, utc_now
 from mosaic_registry.entrypoints.grpc_api import RegistryApi
 from mosaic_registry.entrypoints.sweeper import Sweeper
@@ -26,7 +27,7 @@ class RegistryService:
 
     def registration(self) -> Registration:
         """Return its gRPC service."""
-        return Registration("mosaic.wire.v1.Registry", self._api.add_to)
+        return Registration("mosaic.wire.v1.Registry", self._api, add_RegistryServicer_to_server)
 
     def probes(self) -> Mapping[str, Probe]:
         """Return what its readiness depends on."""

@@ -12,6 +12,7 @@ import structlog
 from mosaic.ids import AgentId, GpuId, NodeId, WorkerName
 from mosaic.wire.channel import open_channel
 from mosaic.wire.status import error_from
+from mosaic.wire.tls import TlsFiles
 from mosaic.wire.v1 import registry_pb2, registry_pb2_grpc
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
@@ -30,11 +31,11 @@ class RegistryFleet:
     say who is not.
     """
 
-    def __init__(self, address: str, *, on_change: Callable[[], None]) -> None:
+    def __init__(self, address: str, tls: TlsFiles, *, on_change: Callable[[], None]) -> None:
         """Follow the registry at *address* and call *on_change* after each new view."""
         self._address = address
         self._on_change = on_change
-        self._channel = open_channel(address)
+        self._channel = open_channel(address, "registry", tls)
         self._stub = registry_pb2_grpc.RegistryStub(self._channel)
         self._view = FleetView()
         self._taking = threading.Lock()
@@ -61,11 +62,13 @@ class RegistryFleet:
         Raises:
             ServiceUnavailable: it does not answer.
         """
+        stream = self._stub.WatchFleet(registry_pb2.WatchFleetRequest(), timeout=_ASK_WITHIN_S)
         try:
-            fleet = self._stub.GetFleet(registry_pb2.GetFleetRequest(), timeout=_ASK_WITHIN_S)
+            self._take(to_view(next(stream)))
         except grpc.RpcError as error:
             raise error_from(error, service="registry", address=self._address) from error
-        self._take(to_view(fleet))
+        finally:
+            stream.cancel()
         return self._view
 
     def is_connected(self) -> bool:

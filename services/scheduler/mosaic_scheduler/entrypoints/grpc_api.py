@@ -9,9 +9,11 @@ from typing import Any
 import grpc
 
 from mosaic.errors import BadInput
+from mosaic.hosting.access import needs, peer_of
 from mosaic.hosting.changes import ChangeSignal
 from mosaic.ids import AgentId, RunId, TeamName, is_id
 from mosaic.model.attempt import HeldAttempt, RunDetail
+from mosaic.model.identity import Permission
 from mosaic.model.run import Run
 from mosaic.model.team import Team
 from mosaic.wire.codec import from_wire, to_wire
@@ -58,6 +60,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._ending.set()
         self._changes.notify()
 
+    @needs(Permission.RUNS_SUBMIT)
     def Submit(self, request: wire.SubmitRequest, context: Any) -> wire.SubmitResponse:
         """Accept runs, or say what would happen to them."""
         asked = messages.read_request(request)
@@ -76,6 +79,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         runs = [to_wire(run, wire.Run) for run in accepted.runs]
         return wire.SubmitResponse(runs=runs, repeated_submit=accepted.repeated)
 
+    @needs(Permission.RUNS_CHANGE)
     def Cancel(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """End a run."""
         run = commands.cancel(
@@ -88,14 +92,17 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         )
         return self._after(run)
 
+    @needs(Permission.RUNS_CHANGE)
     def Pause(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Stop a run in place."""
         return self._after(commands.pause(request.run_id, actor=_actor(request), store=self._store, clock=self._clock))
 
+    @needs(Permission.RUNS_CHANGE)
     def Resume(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Let a paused run go on."""
         return self._after(commands.resume(request.run_id, actor=_actor(request), store=self._store, clock=self._clock))
 
+    @needs(Permission.RUNS_SUBMIT)
     def Retry(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Submit an ended run again."""
         accepted = commands.retry_run(
@@ -108,6 +115,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         )
         return self._after(accepted.runs[0])
 
+    @needs(Permission.RUNS_READ)
     def GetRun(self, request: wire.GetRunRequest, context: Any) -> wire.RunDetail:
         """Return a run with its attempts and history."""
         with self._store.read() as work:
@@ -117,6 +125,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         current = next((attempt for attempt in attempts if attempt.attempt == run.attempt), None)
         return to_wire(RunDetail(placed(run, current), tuple(attempts), tuple(history)), wire.RunDetail)
 
+    @needs(Permission.RUNS_READ)
     def ListRuns(self, request: wire.ListRunsRequest, context: Any) -> wire.ListRunsResponse:
         """Return runs, newest first."""
         wanted = messages.read_filter(request)
@@ -127,6 +136,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         runs = [to_wire(run, wire.Run) for run in found[:size]]
         return wire.ListRunsResponse(runs=runs, next_page_token=more)
 
+    @needs(Permission.RUNS_READ)
     def WatchRuns(self, request: wire.WatchRunsRequest, context: grpc.ServicerContext) -> Iterator[wire.Run]:
         """Stream runs as they change."""
         wanted: set[RunId] = set()
@@ -146,6 +156,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
                     yield to_wire(placed(run, attempt), wire.Run)
             count = self._changes.wait(count, _WATCH_AGAIN_S)
 
+    @needs(Permission.RUNS_READ)
     def Explain(self, request: wire.GetRunRequest, context: Any) -> wire.Explanation:
         """Say why a run waits and when it may start."""
         with self._store.read() as work:
@@ -155,6 +166,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         )
         return to_wire(told, wire.Explanation)
 
+    @needs(Permission.TEAMS_LIMIT)
     def SetTeam(self, request: wire.SetTeamRequest, context: Any) -> wire.Team:
         """Set up a team, or change the terms that are given."""
         name = TeamName(request.team.name)
@@ -167,11 +179,13 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._changed()
         return to_wire(team, wire.Team)
 
+    @needs(Permission.TEAMS_READ)
     def ListTeams(self, request: wire.ListTeamsRequest, context: Any) -> wire.ListTeamsResponse:
         """Return every team."""
         with self._store.read() as work:
             return wire.ListTeamsResponse(teams=[to_wire(team, wire.Team) for team in work.teams()])
 
+    @needs(Permission.AGENT)
     def Claim(self, request: wire.ClaimRequest, context: Any) -> wire.Launch:
         """Give an attempt to the agent that asks for it."""
         agent_id = AgentId(request.agent_id)
@@ -188,6 +202,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._changes.notify()
         return to_wire(launch, wire.Launch)
 
+    @needs(Permission.AGENT)
     def Renew(self, request: wire.RenewRequest, context: Any) -> wire.RenewResponse:
         """Extend leases and tell what is wanted of each attempt."""
         agent_id = AgentId(request.agent_id)
@@ -196,10 +211,13 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         told = claims.renew(agent_id, held, store=self._store, clock=self._clock, lease=self._rounds.lease)
         return wire.RenewResponse(directives=[to_wire(one, wire.AttemptDirective) for one in told])
 
+    @needs(Permission.AGENT)
     def Report(self, request: wire.ReportRequest, context: Any) -> wire.ReportResponse:
         """Take in a fact about an attempt."""
         fact = messages.read_report(request)
-        claims.report(fact, store=self._store, clock=self._clock, retry=self._rounds.retry)
+        peer = peer_of(context)
+        sender = AgentId(peer.agent_id if peer else "")
+        claims.report(fact, sender, store=self._store, clock=self._clock, retry=self._rounds.retry)
         self._changed()
         return wire.ReportResponse()
 

@@ -57,7 +57,7 @@ class SchedulerService:
     def registration(self) -> Registration:
         """Return the gRPC service for a server."""
         name = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
-        return Registration(name, lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(self._api, server))
+        return Registration(name, self._api, scheduler_pb2_grpc.add_SchedulerServicer_to_server)
 
     def probes(self) -> dict[str, Probe]:
         """Return what readiness depends on."""

@@ -63,10 +63,7 @@ class TelemetryService:
 
     def registration(self) -> Registration:
         """Return the gRPC API for a `mosaic.hosting.grpc_server.GrpcServer`."""
-        servicer = self.servicer()
-        return Registration(
-            SERVICE_NAME, lambda server: telemetry_pb2_grpc.add_TelemetryServicer_to_server(servicer, server)
-        )
+        return Registration(SERVICE_NAME, self.servicer(), telemetry_pb2_grpc.add_TelemetryServicer_to_server)
 
     def probes(self) -> dict[str, Probe]:
         """Return what ``/readyz`` asks."""
