@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry
 from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.model.resources import Resources
-from mosaic.wire.channel import open_channel
+from mosaic.testing.certificates import Everybody, certificates
 from mosaic.wire.v1 import (
     registry_pb2,
     registry_pb2_grpc,
@@ -131,7 +131,7 @@ def announcement() -> registry_pb2.RegisterWorkerRequest:
 def registry(url: Url, folder: Path) -> Iterator[Served]:
     service = RegistryService(RegistrySettings(url("mosaic_registry.adapters.migrations")), metrics=CollectorRegistry())
     service.start()
-    with served(service.registration(), registry_pb2_grpc.RegistryStub) as stub:
+    with served(service.registrations(), registry_pb2_grpc.RegistryStub) as stub:
 
         def display(message: Any) -> Callable[[], Message]:
             """Return how *message* is made for an agent that has just registered."""
@@ -146,6 +146,7 @@ def registry(url: Url, folder: Path) -> Iterator[Served]:
         good: dict[str, Callable[[], Message]] = {
             "RegisterWorker": announcement,
             "Heartbeat": display(registry_pb2.HeartbeatRequest),
+            "Retire": display(registry_pb2.RetireRequest),
             "Leave": display(registry_pb2.LeaveRequest),
             "DescribeWorker": lambda: registry_pb2.DescribeWorkerRequest(name="toy"),
             "GetFleet": registry_pb2.GetFleetRequest,
@@ -194,10 +195,9 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
     def submission() -> Message:
         return scheduler_pb2.SubmitRequest(spec=scheduler_pb2.RunSpec(worker="toy", priority="low"))
 
-    registration = Registration(
-        "mosaic.wire.v1.Scheduler", lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(api, server)
-    )
-    with served(registration, scheduler_pb2_grpc.SchedulerStub) as stub:
+    add = scheduler_pb2_grpc.add_SchedulerServicer_to_server
+    registration = Registration("mosaic.wire.v1.Scheduler", api, add)
+    with served([registration], scheduler_pb2_grpc.SchedulerStub) as stub:
         run_id = admitted()
         good: dict[str, Callable[[], Message]] = {
             "Submit": submission,
@@ -236,17 +236,18 @@ def telemetry(url: Url, folder: Path) -> Iterator[Served]:
         "Summarise": lambda: telemetry_pb2.SummariseRequest(run_ids=[RUN]),
         "GetManifest": lambda: telemetry_pb2.GetManifestRequest(run_id=RUN),
     }
-    with served(service.registration(), telemetry_pb2_grpc.TelemetryStub) as stub:
+    with served(service.registrations(), telemetry_pb2_grpc.TelemetryStub) as stub:
         yield Served(stub, good)
     service.stop()
 
 
 @contextmanager
-def served(registration: Registration, stub: Any) -> Iterator[Any]:
-    server = GrpcServer([registration], "127.0.0.1:0")
+def served(registrations: Sequence[Registration], stub: Any) -> Iterator[Any]:
+    server = GrpcServer(registrations, "127.0.0.1:0", certificates().service("any"))
     server.start()
-    with open_channel(server.address) as channel:
-        yield stub(channel)
+    everybody = Everybody(server.address, "any", stub, type(registrations[0].servicer))
+    yield everybody
+    everybody.close()
     server.stop(grace_s=0)
 
 

@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 import mosaic.model
 from mosaic.errors import BadInput
 from mosaic.model import attempt, fleet, identity, resources, run, team
+from mosaic.model.codec import from_json, to_json
 from mosaic.wire import codec
 from mosaic.wire.v1 import registry_pb2, scheduler_pb2
 
@@ -108,7 +109,8 @@ def test_every_value_of_the_model_crosses_or_is_known_not_to() -> None:
 def test_every_field_survives_json(kind: Any) -> None:
     value = a_value(kind)
 
-    assert value == codec.from_json(kind, codec.to_json(value))
+    assert value == from_json(kind, to_json(value))
+    assert value == from_json(kind, to_json(value, iso=True))
 
 
 @pytest.mark.parametrize("kind", list(MESSAGES), ids=lambda kind: kind.__name__)
@@ -122,11 +124,11 @@ def test_every_field_survives_protobuf(kind: Any) -> None:
 
 @pytest.mark.parametrize(("kind", "name"), list(optional_fields()), ids=lambda part: getattr(part, "__name__", part))
 def test_what_was_stored_before_a_field_existed_reads_its_default(kind: Any, name: str) -> None:
-    written = codec.to_json(a_value(kind))
+    written = to_json(a_value(kind))
     for key in (name, f"{name}_s"):
         written.pop(key, None)
 
-    read = getattr(codec.from_json(kind, written), name)
+    read = getattr(from_json(kind, written), name)
 
     (field,) = (one for one in dataclasses.fields(kind) if one.name == name)
     has_factory = field.default_factory is not dataclasses.MISSING
@@ -137,7 +139,7 @@ def test_what_was_stored_before_a_field_existed_reads_its_default(kind: Any, nam
 def test_what_a_newer_release_stored_besides_is_left_out(kind: Any) -> None:
     value = a_value(kind)
 
-    assert value == codec.from_json(kind, {**codec.to_json(value), "invented_later": 1})
+    assert value == from_json(kind, {**to_json(value), "invented_later": 1})
 
 
 def test_everything_that_cannot_be_read_is_named() -> None:

@@ -30,8 +30,8 @@ from mosaic.messaging.event_messages import BrokerFrameSink, run_finished_messag
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, QueueSpec, event_routing_key, event_topology
 from mosaic.model.attempt import RunFinished
+from mosaic.testing.certificates import certificates
 from mosaic.testing.ports import free_port
-from mosaic.wire.channel import open_channel
 from mosaic.wire.v1 import telemetry_pb2 as pb
 from mosaic.wire.v1.telemetry_pb2_grpc import TelemetryStub
 from mosaic_telemetry.adapters.sql_events import SqlEvents
@@ -62,9 +62,9 @@ def serving(chosen: Settings, metrics: CollectorRegistry | None = None) -> Itera
 
 @contextmanager
 def calling(service: TelemetryService) -> Iterator[TelemetryStub]:
-    server = GrpcServer([service.registration()], "127.0.0.1:0")
+    server = GrpcServer(service.registrations(), "127.0.0.1:0", certificates().service("telemetry"))
     server.start()
-    channel = open_channel(server.address)
+    channel = certificates().as_console(server.address, "telemetry")
     try:
         yield TelemetryStub(channel)
     finally:

@@ -200,6 +200,22 @@ class RunUnfinished(MosaicError):
         super().__init__(f"run {run_id} is still {state} after {within_s:g} s: {told}")
 
 
+def revive(code: str, sentence: str) -> MosaicError | None:
+    """Return the error of that *code* with the sentence it had elsewhere; None when the code is none of ours.
+
+    Its facts stayed there; the class and its sentence are what a caller needs.
+    """
+    kinds = MosaicError.__subclasses__()
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    found = next((kind for kind in kinds if kind.code == code and kind.__module__ == __name__), None)
+    if found is None:
+        return None
+    error = found.__new__(found)
+    Exception.__init__(error, sentence)
+    return error
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``", did you mean 'x'?"`` for the nearest of *known*, whatever its case, or nothing."""
     by_folded = {one.casefold(): one for one in known}

@@ -168,7 +168,7 @@ class Platform:
 
     def _host(self, name: str, service: Service, started: ExitStack) -> str:
         self._probes |= {f"{name} {part}": probe for part, probe in service.probes().items()}
-        server = GrpcServer([service.registration()], _LOOPBACK, self._tls[name])
+        server = GrpcServer(service.registrations(), _LOOPBACK, self._tls[name])
         service.start()
         server.start()
         started.callback(_end, service, server)

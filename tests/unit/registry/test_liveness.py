@@ -4,7 +4,7 @@ import pytest
 
 from mosaic.errors import NotFound
 from mosaic.ids import AgentId, NodeId
-from mosaic_registry.handlers import (
+from mosaic_registry.handlers.fleet import (
     drain_agent,
     drain_node,
     forget_dead,

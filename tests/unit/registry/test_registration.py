@@ -12,7 +12,7 @@ from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import registry_pb2
 from mosaic_registry.domain import session
 from mosaic_registry.domain.protocol import NoCommonProtocol, negotiate
-from mosaic_registry.handlers import describe_worker, heartbeat, leave, register
+from mosaic_registry.handlers.fleet import describe_worker, heartbeat, leave, register
 from tests.announcements import NOON, a_gpu, a_host, a_member, a_worker, an_announcement, seconds
 from tests.fakes.catalog import InMemoryCatalog
 

@@ -13,7 +13,7 @@ from mosaic.ids import AgentId
 from mosaic.model.fleet import Fleet
 from mosaic_registry.bootstrap import Parts
 from mosaic_registry.entrypoints.sweeper import Sweeper
-from mosaic_registry.handlers import register
+from mosaic_registry.handlers.fleet import register
 from tests.announcements import NOON, an_announcement, seconds
 from tests.fakes.catalog import InMemoryCatalog
 

@@ -12,9 +12,9 @@ import pytest
 from mosaic.errors import BadInput, Refused, RunNotFound
 from mosaic.ids import WorkerName
 from mosaic.lifecycle import RunState
+from mosaic.model.codec import from_json, to_json
 from mosaic.model.resources import Resources
 from mosaic.model.run import Run, RunSpec
-from mosaic.wire.codec import from_json, to_json
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.handlers import commands
 from mosaic_scheduler.handlers.lookup import find

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from mosaic.model.codec import to_json
 from mosaic.model.identity import Caller
-from mosaic.wire.codec import to_json
 
 #: The metadata's name; only the console's is believed.
 CALLER_KEY = "mosaic-caller-bin"

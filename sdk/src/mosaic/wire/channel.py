@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 
 from mosaic.errors import BadInput
-from mosaic.wire.tls import TlsFiles, server_name
+from mosaic.wire.tls import Stamp, TlsFiles, server_name
 
 Metadata = Sequence[tuple[str, "str | bytes"]]
 
@@ -90,7 +90,7 @@ class _RenewedChannel(grpc.Channel):
                 self._renew(stamp)
             return self._open[-1]
 
-    def _renew(self, stamp: object) -> None:
+    def _renew(self, stamp: Stamp) -> None:
         try:
             newest = self._connect()
         except BadInput:
@@ -119,7 +119,7 @@ class _RenewedChannel(grpc.Channel):
     def stream_stream(self, *method: Any, **how: Any) -> Any:
         return _Call(self, "stream_stream", method, how)
 
-    def subscribe(self, callback: Any, try_to_connect: bool | None = False) -> None:
+    def subscribe(self, callback: Any, try_to_connect: bool = False) -> None:
         self.current().subscribe(callback, try_to_connect)
 
     def unsubscribe(self, callback: Any) -> None:
@@ -142,14 +142,14 @@ class _Call:
 
     def __init__(self, channel: _RenewedChannel, kind: str, method: tuple[Any, ...], how: dict[str, Any]) -> None:
         self._channel = channel
-        self._bind = lambda current: getattr(current, kind)(*method, **how)
+        self._kind, self._named, self._how = kind, method, how
         self._bound: tuple[grpc.Channel, Any] | None = None
 
     def _method(self) -> Any:
         current = self._channel.current()
         bound = self._bound
         if bound is None or bound[0] is not current:
-            self._bound = bound = (current, self._bind(current))
+            self._bound = bound = (current, getattr(current, self._kind)(*self._named, **self._how))
         return bound[1]
 
     def __call__(self, *call: Any, **how: Any) -> Any:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from mosaic.errors import BadInput
 
+#: Which version of some files one has seen.
+Stamp = tuple[tuple[int, int], ...]
 #: Every service certificate names its service in this domain, wherever the service runs.
 DOMAIN = "mosaic.internal"
 
@@ -46,7 +48,7 @@ class TlsFiles:
             raise BadInput("TLS", faults)
         return TlsPem(*(_bytes(path) for path in (self.ca, self.certificate, self.key)))
 
-    def stamp(self) -> tuple[tuple[int, int], ...] | None:
+    def stamp(self) -> Stamp | None:
         """Return what changes whenever one of them is replaced; None while one is missing."""
         try:
             return tuple(_stamp(path) for path in (self.ca, self.certificate, self.key))

@@ -15,9 +15,9 @@ from mosaic.model.identity import Permission
 from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import registry_pb2 as pb
 from mosaic.wire.v1.registry_pb2_grpc import RegistryServicer
-from mosaic_registry import handlers
 from mosaic_registry.bootstrap import Parts
 from mosaic_registry.domain.fleet import with_liveness
+from mosaic_registry.handlers import fleet as handlers
 
 
 class RegistryApi(RegistryServicer):

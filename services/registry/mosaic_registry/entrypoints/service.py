@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 from prometheus_client import CollectorRegistry
@@ -25,9 +25,9 @@ class RegistryService:
         self._api = RegistryApi(self._parts, metrics)
         self._sweeper = Sweeper(self._parts, metrics)
 
-    def registration(self) -> Registration:
-        """Return its gRPC service."""
-        return Registration("mosaic.wire.v1.Registry", self._api, add_RegistryServicer_to_server)
+    def registrations(self) -> Sequence[Registration]:
+        """Return its gRPC services."""
+        return [Registration("mosaic.wire.v1.Registry", self._api, add_RegistryServicer_to_server)]
 
     def probes(self) -> Mapping[str, Probe]:
         """Return what its readiness depends on."""

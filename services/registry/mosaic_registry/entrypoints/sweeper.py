@@ -8,8 +8,8 @@ import structlog
 from prometheus_client import CollectorRegistry, Gauge
 
 from mosaic.errors import DatabaseUnavailable
-from mosaic_registry import handlers
 from mosaic_registry.bootstrap import Parts
+from mosaic_registry.handlers import fleet as handlers
 
 log = structlog.get_logger(__name__)
 

@@ -16,9 +16,9 @@ from mosaic.hosting.database import transaction
 from mosaic.ids import AgentId, RunId, TeamName, UserName
 from mosaic.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptState, RunState
 from mosaic.model.attempt import Attempt
+from mosaic.model.codec import from_json, to_json
 from mosaic.model.run import Change, Run, RunFilter
 from mosaic.model.team import Team
-from mosaic.wire.codec import from_json, to_json
 from mosaic_scheduler.adapters import rows
 from mosaic_scheduler.adapters.tables import attempts, history, ledger, outbox, runs, submits, teams
 from mosaic_scheduler.domain.snapshot import Usage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from celery import Celery
 from prometheus_client import CollectorRegistry
@@ -54,10 +54,10 @@ class SchedulerService:
             changed=self._look_again,
         )
 
-    def registration(self) -> Registration:
-        """Return the gRPC service for a server."""
+    def registrations(self) -> Sequence[Registration]:
+        """Return the gRPC services for a server."""
         name = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
-        return Registration(name, self._api, scheduler_pb2_grpc.add_SchedulerServicer_to_server)
+        return [Registration(name, self._api, scheduler_pb2_grpc.add_SchedulerServicer_to_server)]
 
     def probes(self) -> dict[str, Probe]:
         """Return what readiness depends on."""

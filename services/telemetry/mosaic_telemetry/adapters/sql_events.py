@@ -33,7 +33,7 @@ from mosaic.errors import BadInput, DatabaseUnavailable
 from mosaic.events.episodes import AGENT, EPISODE_KINDS, EVALUATION, EVALUATION_AGENT, TRAINING
 from mosaic.hosting.database import migrate, transaction
 from mosaic.model.attempt import RunFinished
-from mosaic.wire.codec import to_json
+from mosaic.model.codec import to_json
 from mosaic_telemetry.adapters import rows, tables
 from mosaic_telemetry.adapters.sql_writer import SqlWriter
 from mosaic_telemetry.domain.counting import WHOLE, Cut

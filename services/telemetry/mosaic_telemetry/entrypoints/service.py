@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -61,9 +62,9 @@ class TelemetryService:
         """Return the gRPC API."""
         return TelemetryApi(self.parts, self._metrics, self._ending.is_set, lambda: self.ingest.fault)
 
-    def registration(self) -> Registration:
-        """Return the gRPC API for a `mosaic.hosting.grpc_server.GrpcServer`."""
-        return Registration(SERVICE_NAME, self.servicer(), telemetry_pb2_grpc.add_TelemetryServicer_to_server)
+    def registrations(self) -> Sequence[Registration]:
+        """Return the gRPC APIs for a `mosaic.hosting.grpc_server.GrpcServer`."""
+        return [Registration(SERVICE_NAME, self.servicer(), telemetry_pb2_grpc.add_TelemetryServicer_to_server)]
 
     def probes(self) -> dict[str, Probe]:
         """Return what ``/readyz`` asks."""

@@ -24,8 +24,8 @@ from typing import Any
 
 from mosaic.agent.execution.child import Trace
 from mosaic.model.attempt import Launch, Report
+from mosaic.model.codec import from_json, to_json
 from mosaic.processes import Birth
-from mosaic.wire.codec import from_json, to_json
 
 
 @dataclass(frozen=True)

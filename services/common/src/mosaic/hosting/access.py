@@ -18,9 +18,9 @@ from mosaic.errors import BadInput, Forbidden, Unauthenticated
 from mosaic.hosting.pki import AGENT_URI, SERVICE_URI, holder_of, utc_now
 from mosaic.hosting.rights import may_somewhere
 from mosaic.hosting.rpc_handlers import behaviour_of, with_behaviour
+from mosaic.model.codec import from_json
 from mosaic.model.identity import Caller, Permission
 from mosaic.wire.caller import CALLER_KEY
-from mosaic.wire.codec import from_json
 
 #: The service that people reach, and which alone speaks for them.
 CONSOLE = "console"
@@ -120,7 +120,7 @@ class AccessControl(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generi
             if peer is None:
                 raise Unauthenticated("who is there? Services and agents show a certificate of the fleet")
             if self._is_denied(peer):
-                raise Unauthenticated(f"the certificate {peer.serial} of {_name(peer)} was revoked: join the fleet again")
+                raise Unauthenticated(f"the certificate of {_name(peer)} was revoked; ask for a new invitation")
             _check(peer, permission, request, context, call_details.method)
 
         return guarded(handler, check)

@@ -162,7 +162,9 @@ class Authority:
         both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         return self._issue(names, both, key.public_key(), now, lifetime)
 
-    def issue_agent(self, agent_id: str, request: bytes, *, now: datetime, lifetime: timedelta = AGENT_LIFETIME) -> Issued:
+    def issue_agent(
+        self, agent_id: str, request: bytes, *, now: datetime, lifetime: timedelta = AGENT_LIFETIME
+    ) -> Issued:
         """Return a certificate that names *agent_id*; of *request* (PEM) nothing is believed but its key.
 
         Raises:

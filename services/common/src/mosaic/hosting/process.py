@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Protocol, TypeVar
 
@@ -26,8 +26,8 @@ _RETRY_S = 1.0
 class Service(Protocol):
     """What a service offers to the process that hosts it."""
 
-    def registration(self) -> Registration:
-        """Return its gRPC service."""
+    def registrations(self) -> Sequence[Registration]:
+        """Return its gRPC services."""
 
     def probes(self) -> Mapping[str, Probe]:
         """Return what its readiness depends on."""
@@ -81,7 +81,7 @@ def run_service(
         if built is None:
             return
         service, metrics = built
-        server = GrpcServer([service.registration()], settings.grpc_address, settings.tls)
+        server = GrpcServer(service.registrations(), settings.grpc_address, settings.tls)
         health = HealthServer(settings.health_address, service.probes(), metrics)
     except MosaicError as error:
         sys.stderr.write(f"{name}: {error}\n")

@@ -11,7 +11,7 @@ from mosaic.ids import is_id
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEFAULT_SHARDS, EVENTS, event_routing_key
 from mosaic.model.attempt import RunFinished
-from mosaic.wire.codec import from_json, to_json
+from mosaic.model.codec import from_json, to_json
 
 #: Header that tells the two kinds of message apart.
 KIND = "kind"

@@ -1,4 +1,4 @@
-"""What the registry does, one function per request."""
+"""What the registry does for the fleet, one function per request."""
 
 from __future__ import annotations
 
