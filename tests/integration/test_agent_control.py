@@ -28,7 +28,6 @@ from mosaic.model.fleet import Announcement, Gpu, Node, Worker
 from mosaic.model.identity import Permission
 from mosaic.model.resources import GpuShare
 from mosaic.testing.certificates import certificates
-from mosaic.wire.status import CODE_KEY
 from mosaic.wire.v1 import registry_pb2, registry_pb2_grpc, scheduler_pb2, scheduler_pb2_grpc
 from tests.fakes.agent import Bench, eventually
 
@@ -62,8 +61,7 @@ class Recorder(registry_pb2_grpc.RegistryServicer, scheduler_pb2_grpc.SchedulerS
     @needs(Permission.AGENT)
     def Claim(self, request: Any, context: grpc.ServicerContext) -> Any:
         if self.is_stale:
-            context.set_trailing_metadata(((CODE_KEY, "stale_attempt"),))
-            context.abort(grpc.StatusCode.FAILED_PRECONDITION, "a newer attempt exists")
+            raise StaleAttempt(request.run_id, request.attempt, "a newer attempt exists")
         return self.launch
 
     @needs(Permission.AGENT)
@@ -197,7 +195,7 @@ def test_a_report_keeps_what_it_says(recorder: Recorder, scheduler: GrpcSchedule
 
 
 def test_a_service_that_is_away_is_unavailable() -> None:
-    scheduler = GrpcScheduler("127.0.0.1:1")
+    scheduler = GrpcScheduler("127.0.0.1:1", certificates().agent("agent-1"))
 
     with pytest.raises(ServiceUnavailable, match="the scheduler does not answer at"):
         scheduler.report(Report(RunId("run-1"), 1, "control", "started"))

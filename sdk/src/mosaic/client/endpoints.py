@@ -63,7 +63,7 @@ class Endpoints:
         except ServiceUnavailable:
             # Who names a state directory means the platform in it and no other.
             if not env.get("MOSAIC_HOME") and all(listens(address) for address in _PUBLISHED.values()):
-                return cls(*_PUBLISHED.values())
+                return cls(_PUBLISHED["registry"], _PUBLISHED["scheduler"], _PUBLISHED["telemetry"])
             raise
 
     @classmethod

@@ -22,7 +22,7 @@ from mosaic.hosting.pki import (
     service_files,
     utc_now,
 )
-from mosaic.ids import UserName
+from mosaic.ids import UserName, is_id
 from mosaic.model.identity import Caller, Permission, Role
 from mosaic.wire.caller import speak_for
 from mosaic.wire.channel import open_channel
@@ -95,7 +95,8 @@ class Everybody:
             channel.close()
 
     def _channel(self, permission: Permission | None, request: Any) -> grpc.Channel:
-        agent_id = (getattr(request, "agent_id", "") or "agent-1") if permission is Permission.AGENT else ""
+        named = str(getattr(request, "agent_id", ""))
+        agent_id = (named if is_id(named) else "agent-1") if permission is Permission.AGENT else ""
         name = agent_id or (permission.value if permission else "")
         if name not in self._channels:
             self._channels[name] = self._open(permission, agent_id)
