@@ -35,7 +35,7 @@ from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_telemetry.entrypoints.service import build as build_telemetry
 from mosaic_telemetry.settings import Settings as TelemetrySettings
 from tests.fakes.scheduler import Desk, a_fleet
-from tests.fakes.telemetry import RUN, a_finished_run, encoded, episode, metrics
+from tests.fakes.telemetry import EVENT_KEY, KEY, RUN, a_finished_run, encoded, episode, metrics
 
 TEXTS = ["nonsense", "", "\0", "\N{SNOWMAN}", "x" * 5000]
 REALS = [math.nan, math.inf, -math.inf, -1.0, 1e308]
@@ -164,6 +164,7 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
         store=desk.store,
         fleet=desk.fleet,
         secrets=desk.secrets,
+        event_key=KEY,
         clock=desk.clock,
         rounds=desk.settings,
         changes=ChangeSignal(),
@@ -222,7 +223,7 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
 @contextmanager
 def telemetry(url: Url, folder: Path) -> Iterator[Served]:
     database = url("mosaic_telemetry.adapters.migrations")
-    service = build_telemetry(TelemetrySettings(database_url=database, manifest_root=str(folder)))
+    service = build_telemetry(TelemetrySettings(database_url=database, manifest_root=str(folder), event_key=EVENT_KEY))
     service.start()
     service.ingest.send([encoded([*metrics(5), episode(1, 2.0)])])
     service.run_finished(a_finished_run(5))

@@ -22,6 +22,7 @@ from mosaic_scheduler.handlers.rounds import Rounds
 from mosaic_scheduler.handlers.submit import Request
 from mosaic_scheduler.ports import FleetView, WorkerFacts
 from tests.fakes.databases import migrated_file
+from tests.fakes.telemetry import KEY
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -156,6 +157,7 @@ class Desk:
             AgentId(agent),
             store=self.store,
             secrets=self.secrets,
+            event_key=KEY,
             clock=self.clock,
             settings=self.settings,
         )

@@ -35,7 +35,7 @@ from mosaic.model.fleet import Node
 from mosaic.worker.probe import ProbeReport, probe
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
-from mosaic_embedded.home import take
+from mosaic_embedded.home import event_key, take
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -185,7 +185,9 @@ class Platform:
 
     def _build_telemetry(self) -> TelemetryService:
         settings = TelemetrySettings(
-            database_url=self._database("telemetry"), manifest_root=str(self.home / "manifests")
+            database_url=self._database("telemetry"),
+            manifest_root=str(self.home / "manifests"),
+            event_key=event_key(self.home),
         )
         return build_telemetry(settings, metrics=self._metrics)
 
@@ -197,6 +199,7 @@ class Platform:
             tls_ca_file=self._tls["scheduler"].ca,
             tls_cert_file=self._tls["scheduler"].certificate,
             tls_key_file=self._tls["scheduler"].key,
+            event_key=event_key(self.home),
             secrets_dir=str(self.home / "secrets"),
         )
         return SchedulerService(

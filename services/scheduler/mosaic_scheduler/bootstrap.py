@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 from celery import Celery
 from sqlalchemy import Engine
 
+from mosaic.events.proof import EventKey
 from mosaic.hosting.changes import Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.messaging.publisher import Publisher
@@ -36,6 +37,7 @@ class Parts:
     store: SqlRuns
     fleet: RegistryFleet
     secrets: Secrets
+    event_key: EventKey
     rounds: Rounds
     round_settings: RoundSettings
     leadership: SoleLeader | AdvisoryLock
@@ -64,12 +66,13 @@ def build(
     *on_change* is called when the fleet, or another scheduler on the same database, changed something.
     *celery* and *on_run_finished* are given where agents and telemetry live in the same process.
     """
+    event_key = EventKey(settings.event_key)
     engine = open_engine(settings.database_url)
     migrate(engine, "mosaic_scheduler.adapters.migrations")
     shared = engine.dialect.name == "postgresql"
     store = SqlRuns(engine)
     fleet = RegistryFleet(settings.registry_address, settings.tls, on_change=on_change)
-    publisher, run_finished = _run_finished(settings, on_run_finished)
+    publisher, run_finished = _run_finished(settings, event_key, on_run_finished)
     round_settings = RoundSettings(
         lease=timedelta(seconds=settings.lease_s),
         grace=timedelta(seconds=settings.grace_s),
@@ -90,6 +93,7 @@ def build(
         store=store,
         fleet=fleet,
         secrets=SecretFiles(settings.secrets_dir),
+        event_key=event_key,
         rounds=rounds,
         round_settings=round_settings,
         leadership=AdvisoryLock(engine) if shared else SoleLeader(),
@@ -100,10 +104,10 @@ def build(
 
 
 def _run_finished(
-    settings: Settings, on_run_finished: Callable[[RunFinished], None] | None
+    settings: Settings, event_key: EventKey, on_run_finished: Callable[[RunFinished], None] | None
 ) -> tuple[Publisher | None, RunFinishedPublisher]:
     if on_run_finished is not None:
         return None, DirectRunFinished(on_run_finished)
     url = settings.events_broker_url or settings.broker_url
     publisher = Publisher(url, event_topology(settings.event_shards), name="mosaic-scheduler")
-    return publisher, BrokerRunFinished(publisher, shards=settings.event_shards)
+    return publisher, BrokerRunFinished(publisher, event_key, shards=settings.event_shards)

@@ -15,6 +15,8 @@ class Settings(EventSettings, TlsSettings):
     database_url: str  #: ``sqlite:///file`` or ``postgresql://...``
     broker_url: str  #: ``amqp://...``, or ``memory://`` inside one process
     registry_address: str  #: host:port of the registry's gRPC
+    #: Shared with telemetry alone: proves who sent an event. ``openssl rand -hex 32`` makes one.
+    event_key: str
     grpc_address: str = "0.0.0.0:50052"
     health_address: str = "0.0.0.0:8082"
     #: Where secrets are mounted, one file each; empty = there are none.

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from mosaic.errors import BadInput, Refused, RunNotFound, SessionRejected, StaleAttempt, Unavailable
+from mosaic.events.frame import EncodedFrame
+from mosaic.events.proof import FrameForged, sign
 from mosaic.ids import AgentId, TeamName
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic.model.attempt import AttemptDirective, Directive
@@ -18,6 +20,7 @@ from mosaic.model.team import Team
 from mosaic_scheduler.handlers import claims, commands, lookup, queries
 from mosaic_scheduler.ports import FleetView
 from tests.fakes.scheduler import Desk, a_fleet
+from tests.fakes.telemetry import KEY
 
 
 @pytest.fixture
@@ -101,6 +104,16 @@ def test_an_attempt_is_claimed_once_and_only_by_its_agent(desk: Desk) -> None:
     desk.claim(run)
     with pytest.raises(StaleAttempt, match="already claimed"):
         desk.claim(run)
+
+
+def test_only_the_agent_that_claims_an_attempt_gets_the_key_that_signs_its_frames(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    key = desk.claim(run).event_key
+
+    KEY.check_frame(EncodedFrame(run.run_id, 1, 0, 1, b"frame", sign(key, b"frame")))
+    with pytest.raises(FrameForged):
+        KEY.check_frame(EncodedFrame(run.run_id, 2, 0, 1, b"frame", sign(key, b"frame")))
 
 
 def test_an_attempt_whose_secret_has_vanished_fails_with_its_name(desk: Desk) -> None:

@@ -23,6 +23,7 @@ from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_scheduler.ports import RunTransaction
 from tests.fakes.scheduler import Desk
+from tests.fakes.telemetry import KEY
 
 WHOLE = Resources(cpus=4)
 
@@ -199,6 +200,7 @@ def test_who_watches_an_old_run_is_not_read_every_run_since(desk: Desk) -> None:
         store=store,
         fleet=desk.fleet,
         secrets=desk.secrets,
+        event_key=KEY,
         clock=desk.clock,
         rounds=desk.settings,
         changes=changes,

@@ -31,9 +31,10 @@ def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Call
     Raises:
         WorkerBroken: the worker's environment cannot be used.
         WorkerNotFound: the worker named in the settings is not in it.
-        BadInput: ``MOSAIC_GPUS`` cannot be read.
+        BadInput: ``MOSAIC_GPUS`` cannot be read, or the files of TLS cannot be used.
         Refused: another agent uses the same home.
     """
+    settings.tls.read()
     release = hold_home(Path(settings.home))
     worker = choose_worker(
         _report(settings),

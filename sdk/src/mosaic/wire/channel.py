@@ -58,10 +58,7 @@ def open_channel(
 
     It connects on first use and reconnects by itself. Both ends show a certificate: nobody is spoken to whose
     certificate does not name *service*. A certificate that was renewed is shown by the calls after that. Every call
-    carries what *metadata* returns when it is made.
-
-    Raises:
-        BadInput: lists what is wrong with the files of *tls*.
+    carries what *metadata* returns when it is made; the first raises `BadInput` when the files of *tls* are no good.
     """
     return _RenewedChannel(address, service, tls, metadata)
 
@@ -79,28 +76,30 @@ class _RenewedChannel(grpc.Channel):
         self._options = (*CLIENT_OPTIONS, ("grpc.ssl_target_name_override", server_name(service)))
         self._tls = tls
         self._lock = threading.Lock()
-        self._stamp = tls.stamp()
-        self._open = [self._connect()]
+        self._stamp: Stamp | None = None
+        #: The one before and the newest; none before the first call.
+        self._open: list[grpc.Channel] = []
 
     def current(self) -> grpc.Channel:
         """Return the channel of the newest certificate."""
         with self._lock:
             stamp = self._tls.stamp()
-            if stamp is not None and stamp != self._stamp:
+            if not self._open or stamp not in (None, self._stamp):
                 self._renew(stamp)
             return self._open[-1]
 
-    def _renew(self, stamp: Stamp) -> None:
+    def _renew(self, stamp: Stamp | None) -> None:
         try:
             newest = self._connect()
         except BadInput:
             # Half replaced: the next call looks again, and until then the one before serves.
+            if not self._open:
+                raise
             return
         self._stamp = stamp
-        *outdated, before = self._open
-        for channel in outdated:
+        for channel in self._open[:-1]:
             channel.close()
-        self._open = [before, newest]
+        self._open = [*self._open[-1:], newest]
 
     def _connect(self) -> grpc.Channel:
         pem = self._tls.read()

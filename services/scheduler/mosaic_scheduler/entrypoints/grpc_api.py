@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 
 from mosaic.errors import BadInput
+from mosaic.events.proof import EventKey
 from mosaic.hosting.access import needs, peer_of
 from mosaic.hosting.changes import ChangeSignal
 from mosaic.ids import AgentId, RunId, TeamName, is_id
@@ -40,6 +41,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         store: RunStore,
         fleet: Fleet,
         secrets: Secrets,
+        event_key: EventKey,
         clock: Clock,
         rounds: RoundSettings,
         changes: ChangeSignal,
@@ -49,6 +51,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._store = store
         self._fleet = fleet
         self._secrets = secrets
+        self._event_key = event_key
         self._clock = clock
         self._rounds = rounds
         self._changes = changes
@@ -196,6 +199,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
             agent_id,
             store=self._store,
             secrets=self._secrets,
+            event_key=self._event_key,
             clock=self._clock,
             settings=self._rounds,
         )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from mosaic.errors import SessionRejected, StaleAttempt
+from mosaic.events.proof import EventKey
 from mosaic.ids import AgentId, RunId
 from mosaic.lifecycle import AttemptFact, AttemptState, FailureKind, RunFact, RunState, is_terminal
 from mosaic.model.attempt import Attempt, AttemptDirective, Directive, HeldAttempt, Launch, Report
@@ -53,6 +54,7 @@ def claim(
     *,
     store: RunStore,
     secrets: Secrets,
+    event_key: EventKey,
     clock: Clock,
     settings: RoundSettings,
 ) -> Launch:
@@ -97,6 +99,7 @@ def claim(
         lease=attempt.lease,
         secrets={variable: value for variable, value in values.items() if value is not None},
         control_token=token,
+        event_key=event_key.of_attempt(run_id, number),
         hang_limit=(run.spec.hang_limit or settings.hang_limit) or None,
         grace=settings.grace,
         lease_for=settings.lease,
