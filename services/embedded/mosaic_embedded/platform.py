@@ -201,6 +201,7 @@ class Platform:
             tls_key_file=self._tls["scheduler"].key,
             event_key=event_key(self.home),
             secrets_dir=str(self.home / "secrets"),
+            environment_names=self.env.get("MOSAIC_SCHEDULER_ENVIRONMENT_NAMES", ""),
         )
         return SchedulerService(
             settings,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Iterator
-from typing import Any
 
 import grpc
 import pytest
@@ -23,12 +22,13 @@ class Telling(registry_pb2_grpc.RegistryServicer):
 
     def __init__(self) -> None:
         self.streamed: queue.Queue[registry_pb2.Fleet | None] = queue.Queue()
-        #: What whoever asks while somebody follows is told.
-        self.asked: registry_pb2.Fleet | None = None
+        self.asked = registry_pb2.Fleet()
 
     @needs(Permission.SERVICE)
-    def WatchFleet(self, request: Any, context: grpc.ServicerContext) -> Iterator[registry_pb2.Fleet]:
-        if self.asked is not None:
+    def WatchFleet(
+        self, request: registry_pb2.WatchFleetRequest, context: grpc.ServicerContext
+    ) -> Iterator[registry_pb2.Fleet]:
+        if request.once:
             yield self.asked
             return
         context.add_callback(lambda: self.streamed.put(None))

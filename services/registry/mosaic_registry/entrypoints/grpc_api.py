@@ -16,7 +16,7 @@ from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import registry_pb2 as pb
 from mosaic.wire.v1.registry_pb2_grpc import RegistryServicer
 from mosaic_registry.bootstrap import Parts
-from mosaic_registry.domain.fleet import with_liveness
+from mosaic_registry.domain.fleet import with_liveness, without_sessions
 from mosaic_registry.handlers import fleet as handlers
 
 
@@ -78,8 +78,8 @@ class RegistryApi(RegistryServicer):
 
     @needs(Permission.FLEET_READ)
     def GetFleet(self, request: pb.GetFleetRequest, context: Any) -> pb.Fleet:
-        """Return the whole fleet."""
-        return _message(self._catalog.fleet())
+        """Return the fleet as people see it."""
+        return _message(without_sessions(self._catalog.fleet()))
 
     @needs(Permission.SERVICE)
     def WatchFleet(self, request: pb.WatchFleetRequest, context: Any) -> Iterator[pb.Fleet]:
@@ -93,6 +93,8 @@ class RegistryApi(RegistryServicer):
             if fleet.revision != sent:
                 sent = fleet.revision
                 yield _message(fleet)
+            if request.once:
+                return
             changes.wait(after=heard)
 
     @needs(Permission.FLEET_CHANGE)

@@ -69,6 +69,14 @@ def certificates() -> Certificates:
     return Certificates(Path(folder))
 
 
+@cache
+def shown(name: str) -> bytes:
+    """Return the certificate of ``service/NAME`` or ``agent/ID``, as gRPC tells of it in ``x509_pem_cert``."""
+    kind, _, called = name.partition("/")
+    files = certificates().service(called) if kind == "service" else certificates().agent(called)
+    return files.read().certificate
+
+
 def environment(tls: TlsFiles) -> dict[str, str]:
     """Return the variables by which a process finds *tls*."""
     return {
