@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mosaic.client import Login, Mosaic
+from mosaic.testing.certificates import certificates
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings
 
@@ -13,7 +14,11 @@ from mosaic_console.settings import Settings
 @contextmanager
 def front_door(registry: str, scheduler: str, telemetry: str) -> Iterator[Login]:
     """Serve a console before the services at these addresses."""
+    tls = certificates().service("console")
     settings = Settings(
+        tls_ca_file=tls.ca,
+        tls_cert_file=tls.certificate,
+        tls_key_file=tls.key,
         registry_address=registry,
         scheduler_address=scheduler,
         telemetry_address=telemetry,

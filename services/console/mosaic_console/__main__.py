@@ -23,6 +23,7 @@ def main() -> None:
     try:
         settings = Settings.from_env(os.environ)
         configure_logs("console", level=settings.log_level)
+        settings.tls.read()
         server = ConsoleServer(settings)
         health = HealthServer(settings.health_address, {"console": server.fault}, process_metrics())
     except MosaicError as error:

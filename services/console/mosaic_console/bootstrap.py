@@ -29,11 +29,11 @@ class Parts:
 
 def build(settings: Settings, *, port: int) -> Parts:
     """Connect to the services; nothing is sent before the first request."""
-    endpoints = Endpoints(settings.registry_address, settings.scheduler_address, settings.telemetry_address)
+    addresses = (settings.registry_address, settings.scheduler_address, settings.telemetry_address)
     # The prefix ties the cookie to one host, and browsers take it only where TLS is.
     prefix = "__Host-" if settings.has_tls else ""
     return Parts(
-        GrpcServices(endpoints),
+        GrpcServices(Endpoints(*addresses, settings.tls)),
         LocalIdentity(Keyring(settings.token, clock=time.monotonic), settings.user),
         settings.hosts,
         settings.has_tls,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from mosaic.errors import BadInput, Refused
-from mosaic.hosting.settings import read_settings
+from mosaic.hosting.settings import TlsSettings, read_settings
 
 DEFAULT_ADDRESS = "127.0.0.1:7420"
 _LOOPBACK = "127.0.0.1"
@@ -16,7 +16,7 @@ _LAST_PORT = 65535
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(TlsSettings):
     """The console's settings, from variables ``MOSAIC_CONSOLE_*`` and those that it shares with others."""
 
     registry_address: str  #: ``host:port`` of the registry
@@ -30,8 +30,8 @@ class Settings:
     http_address: str = DEFAULT_ADDRESS
     #: How people write the address: ``https://fleet.example.org``, several with commas. Another ``Host`` is refused.
     urls: str = ""
-    tls_cert_path: str = ""  #: certificate chain, PEM
-    tls_key_path: str = ""  #: its private key, PEM
+    https_cert_file: str = ""  #: certificate chain that browsers see, PEM
+    https_key_file: str = ""  #: its private key, PEM
     #: Listen beyond loopback without TLS; only where an ingress before it has TLS and nobody else reaches it.
     insecure_listen: bool = False
     #: Directory of the run directories, where the console can read it: artifacts are served from there.
@@ -47,7 +47,7 @@ class Settings:
     @property
     def has_tls(self) -> bool:
         """Tell whether browsers reach it by TLS, its own or an ingress's."""
-        return bool(self.tls_cert_path) or self.urls.startswith("https://")
+        return bool(self.https_cert_file) or self.urls.startswith("https://")
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -63,12 +63,14 @@ class Settings:
             Refused: it is not loopback, and nothing would encrypt what is said there.
         """
         host, port = read_address(self.http_address)
-        if bool(self.tls_cert_path) != bool(self.tls_key_path):
-            raise BadInput("environment", ["MOSAIC_CONSOLE_TLS_CERT_PATH and MOSAIC_CONSOLE_TLS_KEY_PATH go together"])
-        if not (is_loopback(host) or self.tls_cert_path or self.insecure_listen):
+        if bool(self.https_cert_file) != bool(self.https_key_file):
+            raise BadInput(
+                "environment", ["MOSAIC_CONSOLE_HTTPS_CERT_FILE and MOSAIC_CONSOLE_HTTPS_KEY_FILE go together"]
+            )
+        if not (is_loopback(host) or self.https_cert_file or self.insecure_listen):
             raise Refused(
                 f"whoever listens on {host} without TLS shows every token to the network: set "
-                "MOSAIC_CONSOLE_TLS_CERT_PATH and MOSAIC_CONSOLE_TLS_KEY_PATH or, behind an ingress that has TLS, "
+                "MOSAIC_CONSOLE_HTTPS_CERT_FILE and MOSAIC_CONSOLE_HTTPS_KEY_FILE or, behind an ingress that has TLS, "
                 "MOSAIC_CONSOLE_INSECURE_LISTEN=true"
             )
         return host, port

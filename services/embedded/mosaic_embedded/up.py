@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -62,14 +61,12 @@ def _tell(console: Console, news: str) -> None:
 
 
 def _greeting(platform: Platform, *, in_background: bool) -> Iterator[str]:
-    machine, endpoints = platform.machine, platform.endpoints
-    assert endpoints is not None
+    machine = platform.machine
     assert platform.console is not None
     has = f"{machine.cpus} CPUs, {machine.memory_mb / 1024:.1f} GiB, {len(machine.gpus)} GPUs"
     yield f"[green]✓[/] MOSAIC Fleet is up: {has}"
     facts = {
         "state": platform.home,
-        **asdict(endpoints),
         "console": platform.console.login.url,
         "health": f"http://{platform.health.address}/readyz",
         "metrics": f"http://{platform.health.address}/metrics",

@@ -44,9 +44,11 @@ def test_listening_beyond_loopback_takes_tls_or_somebody_who_insists() -> None:
     with pytest.raises(Refused, match="MOSAIC_CONSOLE_INSECURE_LISTEN"):
         settings(http_address="0.0.0.0:7420").listen_address()
     assert ("0.0.0.0", 7420) == settings(http_address="0.0.0.0:7420", insecure_listen=True).listen_address()
-    assert ("0.0.0.0", 1) == settings(http_address="0.0.0.0:1", tls_cert_path="c", tls_key_path="k").listen_address()
+    assert ("0.0.0.0", 1) == settings(
+        http_address="0.0.0.0:1", https_cert_file="c", https_key_file="k"
+    ).listen_address()
     with pytest.raises(BadInput, match="go together"):
-        settings(tls_cert_path="c").listen_address()
+        settings(https_cert_file="c").listen_address()
 
 
 def test_it_answers_to_the_names_that_people_write() -> None:

@@ -24,13 +24,14 @@ from mosaic.client import (
     Team,
 )
 from mosaic.errors import ServiceUnavailable
-from mosaic.hosting.access import speak_for
 from mosaic.model.fleet import Fleet, Worker
 from mosaic.model.identity import Caller
 from mosaic.model.run import RunFilter
+from mosaic.wire.caller import speak_for
 from mosaic.wire.channel import open_channel
 from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.status import error_from
+from mosaic.wire.tls import TlsFiles
 from mosaic.wire.v1 import (
     registry_pb2,
     registry_pb2_grpc,
@@ -54,6 +55,8 @@ class Endpoints:
     registry: str
     scheduler: str
     telemetry: str
+    #: How the console shows that it may ask for people.
+    tls: TlsFiles
 
 
 class GrpcServices:
@@ -61,7 +64,8 @@ class GrpcServices:
 
     def __init__(self, endpoints: Endpoints) -> None:
         self.endpoints = endpoints
-        self._channels = {name: open_channel(getattr(endpoints, name)) for name in endpoints.__slots__}
+        names = ("registry", "scheduler", "telemetry")
+        self._channels = {name: open_channel(getattr(endpoints, name), name, endpoints.tls) for name in names}
         self.registry = registry_pb2_grpc.RegistryStub(self._channels["registry"])
         self.scheduler = scheduler_pb2_grpc.SchedulerStub(self._channels["scheduler"])
         self.telemetry = telemetry_pb2_grpc.TelemetryStub(self._channels["telemetry"])

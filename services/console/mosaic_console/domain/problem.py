@@ -22,7 +22,6 @@ from mosaic.errors import (
 STATUS: dict[type[MosaicError], HTTPStatus] = {
     BadInput: HTTPStatus.BAD_REQUEST,
     NotFound: HTTPStatus.NOT_FOUND,
-    Unauthenticated: HTTPStatus.UNAUTHORIZED,
     Refused: HTTPStatus.CONFLICT,
     Unauthenticated: HTTPStatus.UNAUTHORIZED,
     Forbidden: HTTPStatus.FORBIDDEN,

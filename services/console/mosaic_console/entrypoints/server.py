@@ -39,7 +39,7 @@ class ConsoleServer:
         host, port = settings.listen_address()
         self._socket = _bind(host, port, moves=home is not None)
         port = self._socket.getsockname()[1]
-        self.login = Login(f"{'https' if settings.tls_cert_path else 'http'}://{host}:{port}", settings.token)
+        self.login = Login(f"{'https' if settings.https_cert_file else 'http'}://{host}:{port}", settings.token)
         self._parts = build(settings, port=port)
         self._thread = threading.Thread(target=self._serve, name="console", daemon=True)
         self._stopping = threading.Event()
@@ -107,8 +107,8 @@ class ConsoleServer:
                 ws="none",
                 timeout_graceful_shutdown=_END_S,
                 timeout_keep_alive=_KEEP_ALIVE_S,
-                ssl_certfile=self._settings.tls_cert_path or None,
-                ssl_keyfile=self._settings.tls_key_path or None,
+                ssl_certfile=self._settings.https_cert_file or None,
+                ssl_keyfile=self._settings.https_key_file or None,
             )
             server = uvicorn.Server(config)
             serving = asyncio.create_task(server.serve([self._socket]))
