@@ -63,21 +63,35 @@ class RecordingDispatcher:
     is_broken: bool = False
     #: How often it refused.
     refused: int = 0
+    #: What the dispatch of a run meets.
+    faults: dict[str, Exception] = field(default_factory=dict)
 
     def dispatch(self, queue: str, run_id: RunId, attempt: int) -> None:
         if self.is_broken:
             self.refused += 1
             raise BrokerUnavailable("the broker is away")
+        if run_id in self.faults:
+            raise self.faults[run_id]
         self.dispatched.append((queue, run_id, attempt))
 
 
 @dataclass
 class RecordingPublisher:
-    """Remembers which runs ended."""
+    """Remembers which runs ended; what each end meets on its way can be set by run."""
 
     published: list[RunFinished] = field(default_factory=list)
+    faults: dict[str, Exception] = field(default_factory=dict)
+    #: Ends that it was given, in order.
+    tried: list[str] = field(default_factory=list)
+
+    def route(self, run_id: RunId) -> str:
+        return run_id[-1]
 
     def publish(self, finished: RunFinished) -> None:
+        run_id = finished.run.run_id
+        self.tried.append(run_id)
+        if run_id in self.faults:
+            raise self.faults[run_id]
         self.published.append(finished)
 
 

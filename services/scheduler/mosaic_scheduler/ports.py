@@ -24,6 +24,7 @@ class OutboxKind(str, Enum):
 
     DISPATCH = "dispatch"  #: an agent, which looks at an attempt of its own
     RUN_FINISHED = "run_finished"  #: telemetry, which writes the manifest
+    PARKED = "parked"  #: nobody: it can never leave as it is; its payload says what it was and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +141,20 @@ class RunStore(Protocol):
     def save_usage(self, usage: Usage) -> None:
         """Write decayed use; nobody wakes."""
 
-    def outbox(self, limit: int) -> list[OutboxMessage]:
-        """Return messages not yet sent, oldest first."""
+    def outbox(self, limit: int, after: int = 0) -> list[OutboxMessage]:
+        """Return messages that are to be sent, oldest first, from the one after *after* on."""
 
     def sent(self, message_ids: Collection[int]) -> None:
         """Forget messages that have left."""
+
+    def park(self, message: OutboxMessage, reason: str) -> None:
+        """Keep *message*, with the reason, but send it no more."""
+
+    def parked(self) -> int:
+        """Return how many messages are parked."""
+
+    def unpark(self) -> None:
+        """Send what was parked again."""
 
     def ping(self) -> None:
         """Raise `DatabaseUnavailable` unless the database answers."""
@@ -165,11 +175,16 @@ class Dispatcher(Protocol):
 class RunFinishedPublisher(Protocol):
     """Tells telemetry that a run has ended and how."""
 
+    def route(self, run_id: RunId) -> str:
+        """Return which way the end of that run takes; one that is blocked holds up no other."""
+
     def publish(self, finished: RunFinished) -> None:
         """Hand over an ended run; telling twice is harmless.
 
         Raises:
             Unavailable: not confirmed; it will be tried again.
+            QueueUnavailable: neither, but only this way is blocked.
+            MessageRefused: it can never leave as it is.
 
         """
 

@@ -11,12 +11,15 @@ from types import MappingProxyType
 from typing import Any
 
 import pika
+from pika.exceptions import ChannelClosedByBroker
 
-from mosaic.errors import BrokerUnavailable
+from mosaic.errors import BrokerUnavailable, MessageRefused, QueueUnavailable
 from mosaic.messaging.connection import connection_parameters, declare_once, pauses
 from mosaic.messaging.topology import Topology
 
 _PERSISTENT = 2
+#: AMQP's PRECONDITION_FAILED: here, that a message is larger than the broker allows.
+_TOO_LARGE = 406
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,8 @@ class Publisher:
 
         Raises:
             BrokerUnavailable: there is no connection, or the broker confirmed nothing before it broke.
+            QueueUnavailable: there is one, but nothing was confirmed in time.
+            MessageRefused: one of *messages* is larger than the broker allows.
 
         """
         if not messages:
@@ -83,7 +88,7 @@ class Publisher:
         batch.settled.wait(max(0.0, deadline - time.monotonic()))
         link.forget(batch)
         if batch.unanswered and not batch.confirmed:
-            raise BrokerUnavailable(f"the broker confirmed nothing within {timeout_s:g} s: {link.fault}")
+            raise link.failure(timeout_s)
         return sorted(batch.confirmed)
 
     def close(self) -> None:
@@ -151,6 +156,7 @@ class _Link:
         self.is_open = False
         self.was_open = False
         self.fault = "the connection ended or the broker is too slow"
+        self._refusal = ""
 
     def run(self) -> None:
         """Serve until the connection ends."""
@@ -181,6 +187,13 @@ class _Link:
         """Nobody waits for *batch* any more; confirms that still come for it are harmless."""
         with self._guard:
             self._batches.discard(batch)
+
+    def failure(self, timeout_s: float) -> BrokerUnavailable | MessageRefused:
+        """Return why nothing of a batch was confirmed."""
+        if self._refusal:
+            return MessageRefused(f"the broker refuses the message: {self._refusal}")
+        kind = QueueUnavailable if self.is_open and not self._blocked else BrokerUnavailable
+        return kind(f"the broker confirmed nothing within {timeout_s:g} s: {self.fault}")
 
     def close(self) -> None:
         """End the connection in good order."""
@@ -232,6 +245,8 @@ class _Link:
 
     def _channel_closed(self, _channel: Any, reason: Exception) -> None:
         self.fault = f"{type(reason).__name__}: {reason}"
+        if isinstance(reason, ChannelClosedByBroker) and reason.reply_code == _TOO_LARGE:
+            self._refusal = reason.reply_text
         if self._connection.is_open:
             self._connection.close()
 
