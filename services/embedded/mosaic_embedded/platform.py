@@ -194,6 +194,7 @@ class Platform:
             registry_address=registry,
             event_key=event_key(self.home),
             secrets_dir=str(self.home / "secrets"),
+            environment_names=self.env.get("MOSAIC_SCHEDULER_ENVIRONMENT_NAMES", ""),
         )
         return SchedulerService(
             settings,

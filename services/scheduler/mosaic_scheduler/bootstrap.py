@@ -15,6 +15,7 @@ from mosaic.hosting.database import migrate, open_engine
 from mosaic.messaging.publisher import Publisher
 from mosaic.messaging.topology import event_topology
 from mosaic.model.attempt import RunFinished
+from mosaic.model.variables import names_of
 from mosaic_scheduler.adapters.celery_dispatcher import CeleryDispatcher, producer_app
 from mosaic_scheduler.adapters.leadership import AdvisoryLock, SoleLeader
 from mosaic_scheduler.adapters.registry_fleet import RegistryFleet
@@ -25,6 +26,7 @@ from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.snapshot import PolicySettings
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.rounds import Rounds
+from mosaic_scheduler.handlers.submit import DEFAULT_TEAM
 from mosaic_scheduler.ports import Clock, RunFinishedPublisher, Secrets
 from mosaic_scheduler.settings import Settings
 
@@ -71,7 +73,8 @@ def build(
     migrate(engine, "mosaic_scheduler.adapters.migrations")
     shared = engine.dialect.name == "postgresql"
     store = SqlRuns(engine)
-    fleet = RegistryFleet(settings.registry_address, on_change=on_change)
+    variables = names_of(settings.environment_names)
+    fleet = RegistryFleet(settings.registry_address, on_change=on_change, variables=variables)
     publisher, run_finished = _run_finished(settings, event_key, on_run_finished)
     round_settings = RoundSettings(
         lease=timedelta(seconds=settings.lease_s),
@@ -92,7 +95,7 @@ def build(
         engine=engine,
         store=store,
         fleet=fleet,
-        secrets=SecretFiles(settings.secrets_dir),
+        secrets=SecretFiles(settings.secrets_dir, top_of=DEFAULT_TEAM),
         event_key=event_key,
         rounds=rounds,
         round_settings=round_settings,
