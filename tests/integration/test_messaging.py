@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from queue import Queue
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +11,7 @@ import pika
 import pytest
 
 from mosaic.errors import BrokerUnavailable, DatabaseUnavailable, MessageRefused
+from mosaic.messaging.connection import declare_once
 from mosaic.messaging.consumer import DONE, Delivery, Handler, Settlement, Verdict, consume
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, event_queue, event_topology
@@ -29,7 +30,8 @@ def a_message(body: bytes, key: str = "shard.0") -> Message:
 
 @contextmanager
 def publishing(url: str) -> Iterator[Publisher]:
-    publisher = Publisher(url, TOPOLOGY)
+    declare_once(url, TOPOLOGY)
+    publisher = Publisher(url)
     try:
         yield publisher
     finally:
@@ -143,7 +145,8 @@ def test_a_message_no_queue_wants_is_not_confirmed(rabbitmq_url: str) -> None:
 
 def test_a_full_queue_refuses_and_says_so(rabbitmq_url: str) -> None:
     small = event_topology(2, max_shard_bytes=100_000)
-    publisher = Publisher(rabbitmq_url, small)
+    declare_once(rabbitmq_url, small)
+    publisher = Publisher(rabbitmq_url)
     try:
         answers = [publisher.publish([a_message(b"x" * 60_000)]) for _ in range(12)]
     finally:
@@ -173,7 +176,7 @@ def test_a_queue_that_the_broker_does_not_hand_out_is_named_and_tried_again(rabb
 
 def test_no_broker_is_one_kind_of_error() -> None:
     with (
-        publishing("amqp://guest:guest@127.0.0.1:1/") as publisher,
+        closing(Publisher("amqp://guest:guest@127.0.0.1:1/")) as publisher,
         pytest.raises(BrokerUnavailable, match="cannot be reached"),
     ):
         publisher.publish([a_message(b"x")], timeout_s=0.5)

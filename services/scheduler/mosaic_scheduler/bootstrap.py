@@ -13,7 +13,6 @@ from mosaic.events.proof import EventKey
 from mosaic.hosting.changes import Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.messaging.publisher import Publisher
-from mosaic.messaging.topology import event_topology
 from mosaic.model.attempt import RunFinished
 from mosaic.model.variables import names_of
 from mosaic_scheduler.adapters.celery_dispatcher import CeleryDispatcher, producer_app
@@ -112,5 +111,5 @@ def _run_finished(
     if on_run_finished is not None:
         return None, DirectRunFinished(on_run_finished)
     url = settings.events_broker_url or settings.broker_url
-    publisher = Publisher(url, event_topology(settings.event_shards), name="mosaic-scheduler")
+    publisher = Publisher(url, name="mosaic-scheduler")
     return publisher, BrokerRunFinished(publisher, event_key, shards=settings.event_shards)

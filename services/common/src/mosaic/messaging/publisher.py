@@ -14,8 +14,7 @@ import pika
 from pika.exceptions import ChannelClosedByBroker
 
 from mosaic.errors import BrokerUnavailable, MessageRefused, QueueUnavailable
-from mosaic.messaging.connection import connection_parameters, declare_once, pauses
-from mosaic.messaging.topology import Topology
+from mosaic.messaging.connection import connection_parameters, pauses
 
 _PERSISTENT = 2
 #: AMQP's PRECONDITION_FAILED: here, that a message is larger than the broker allows.
@@ -57,10 +56,9 @@ class Publisher:
     It connects in its own thread at the first use and reconnects for ever; any thread may publish.
     """
 
-    def __init__(self, url: str, topology: Topology, *, name: str = "mosaic-publisher") -> None:
-        """Remember where to connect; *topology* is declared at every connection."""
+    def __init__(self, url: str, *, name: str = "mosaic-publisher") -> None:
+        """Remember where to connect; exchanges and queues are declared by who consumes them."""
         self._parameters = connection_parameters(url, name)
-        self._topology = topology
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closing = False
@@ -121,7 +119,6 @@ class Publisher:
         while not self._closing:
             link = _Link(self._parameters, on_open=self._opened)
             try:
-                declare_once(self._parameters, self._topology)
                 link.run()
                 fault = link.fault
             except Exception as error:
