@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,7 +15,7 @@ from mosaic.hosting.database import open_engine
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, HeldAttempt, Launch, Report, RunFinished
 from mosaic.model.identity import Caller
-from mosaic.model.run import Run, RunSpec
+from mosaic.model.run import Run, RunAccepted, RunSpec
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
@@ -80,23 +81,34 @@ class RecordingDispatcher:
 
 
 @dataclass
-class RecordingPublisher:
-    """Remembers which runs ended; what each end meets on its way can be set by run."""
+class HeardTelemetry:
+    """Remembers what it was told; hears nothing of new runs while `is_away`.
+
+    What news of a run meets on its way can be set by run.
+    """
 
     published: list[RunFinished] = field(default_factory=list)
+    accepted: list[RunAccepted] = field(default_factory=list)
+    is_away: bool = False
     faults: dict[str, Exception] = field(default_factory=dict)
-    #: Ends that it was given, in order.
+    #: Of which runs it was told something, heard or not, in order.
     tried: list[str] = field(default_factory=list)
 
-    def route(self, run_id: RunId) -> str:
-        return run_id[-1]
+    def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
+        if self.is_away:
+            raise BrokerUnavailable("the broker is away")
+        self._meet(*(run.run_id for run in runs))
+        self.accepted += runs
 
-    def publish(self, finished: RunFinished) -> None:
-        run_id = finished.run.run_id
-        self.tried.append(run_id)
-        if run_id in self.faults:
-            raise self.faults[run_id]
+    def run_finished(self, finished: RunFinished) -> None:
+        self._meet(finished.run.run_id)
         self.published.append(finished)
+
+    def _meet(self, *run_ids: str) -> None:
+        self.tried += run_ids
+        for run_id in run_ids:
+            if run_id in self.faults:
+                raise self.faults[run_id]
 
 
 @dataclass
@@ -133,7 +145,7 @@ class Desk:
         self.store = SqlRuns(engine)
         self.fleet = FakeFleet(view or a_fleet())
         self.dispatcher = RecordingDispatcher()
-        self.finished = RecordingPublisher()
+        self.finished = HeardTelemetry()
         self.secrets = KnownSecrets()
         self.changes = ChangeSignal()
         self.settings = RoundSettings()
@@ -145,7 +157,8 @@ class Desk:
             store=self.store,
             fleet=self.fleet,
             dispatcher=self.dispatcher,
-            publisher=self.finished,
+            telemetry=self.finished,
+            route=lambda run_id: run_id[-1],
             clock=self.clock,
             settings=self.settings,
         )
@@ -265,6 +278,13 @@ class Desk:
         """Return the run as it stands now."""
         with self.store.read() as work:
             entry = work.run(run.run_id)
+        assert entry is not None
+        return entry
+
+    def run_of(self, run_id: str) -> Run:
+        """Return the run with that id."""
+        with self.store.read() as work:
+            entry = work.run(RunId(run_id))
         assert entry is not None
         return entry
 

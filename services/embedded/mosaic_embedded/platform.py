@@ -200,7 +200,7 @@ class Platform:
             settings,
             metrics=self._metrics,
             celery=build_app(IN_PROCESS_URL),
-            on_run_finished=telemetry.run_finished,
+            telemetry=telemetry,
         )
 
     def _start_agent(self, worker: WorkerProfile) -> Agent:

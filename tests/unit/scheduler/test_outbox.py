@@ -127,3 +127,16 @@ def test_a_dispatch_that_breaks_the_client_stops_no_round(desk: Desk) -> None:
 
     assert {second.run_id} == {run_id for _, run_id, _ in desk.dispatcher.dispatched}
     assert 1 == desk.rounds.parked()
+
+
+def test_a_new_run_that_can_never_be_told_holds_up_none_of_its_batch(desk: Desk) -> None:
+    with desk.store.write() as work:
+        for run_id in ("a-1", "huge-1", "b-1"):
+            whose = {"user": "ann", "team": "default"}
+            work.send_later(OutboxMessage(OutboxKind.RUN_ACCEPTED, RunId(run_id), 0, whose))
+    desk.finished.faults["huge-1"] = MessageRefused("larger than the broker allows")
+
+    desk.rounds.flush()
+
+    assert ["a-1", "b-1"] == [run.run_id for run in desk.finished.accepted]
+    assert (1, []) == (desk.rounds.parked(), desk.store.outbox(10))

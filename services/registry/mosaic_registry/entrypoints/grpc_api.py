@@ -9,8 +9,9 @@ import grpc
 from prometheus_client import CollectorRegistry, Counter
 
 from mosaic.errors import BadInput
-from mosaic.hosting.access import needs
-from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.hosting.access import asking, needs, peer_of
+from mosaic.hosting.audit import by, refusals_noted
+from mosaic.ids import AgentId, WorkerName
 from mosaic.model.fleet import Announcement, Fleet, Gpu
 from mosaic.model.identity import Permission
 from mosaic.wire.codec import from_wire, to_wire
@@ -34,7 +35,9 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
     @needs(Permission.AGENT)
     def RegisterWorker(self, request: pb.RegisterWorkerRequest, context: Any) -> pb.RegisterWorkerResponse:
         """Take an agent into the fleet."""
-        welcome = handlers.register(from_wire(request, Announcement), catalog=self._catalog, now=self._parts.clock())
+        announcement = from_wire(request, Announcement)
+        peer, now = peer_of(context), self._parts.clock()
+        welcome = handlers.register(announcement, catalog=self._catalog, now=now, peer=peer)
         self._parts.changes.notify()
         self._registrations.inc()
         return pb.RegisterWorkerResponse(
@@ -94,13 +97,15 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
     @needs(Permission.FLEET_CHANGE)
     def Drain(self, request: pb.DrainRequest, context: Any) -> pb.DrainResponse:
         """Take a node or an agent out of planning, or back in."""
-        match request.WhichOneof("target"):
-            case "node_id":
-                handlers.drain_node(NodeId(request.node_id), request.draining, catalog=self._catalog)
-            case "agent_id":
-                handlers.drain_agent(AgentId(request.agent_id), request.draining, catalog=self._catalog)
-            case _:
-                raise BadInput("drain", ["name a node or an agent"])
+        caller, now = asking(context), self._parts.clock()
+        kind = request.WhichOneof("target")
+        if kind is None:
+            raise BadInput("drain", ["name a node or an agent"])
+        name = getattr(request, kind)
+        asked = by(caller, "nodes:drain" if kind == "node_id" else "agents:drain", at=now, target=name)
+        drain: Any = handlers.drain_node if kind == "node_id" else handlers.drain_agent
+        with refusals_noted(asked, self._catalog.note):
+            drain(name, request.draining, caller=caller, catalog=self._catalog, now=now)
         self._parts.changes.notify()
         return pb.DrainResponse()
 

@@ -7,8 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mosaic.errors import BadInput, NotFound, SessionRejected, WorkerNotFound, did_you_mean
+from mosaic.hosting.access import Peer
+from mosaic.hosting.audit import by, by_agent
+from mosaic.hosting.rights import require
 from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.model.audit import AuditEntry
 from mosaic.model.fleet import Announcement, Gpu, Node, Worker
+from mosaic.model.identity import Caller, Permission
 from mosaic_registry.domain import session
 from mosaic_registry.domain.announcement import check
 from mosaic_registry.domain.catalog import adopt
@@ -40,7 +45,7 @@ class HeartbeatAnswer:
     changed_fleet: bool
 
 
-def register(announcement: Announcement, *, catalog: Catalog, now: datetime) -> Welcome:
+def register(announcement: Announcement, *, catalog: Catalog, now: datetime, peer: Peer | None = None) -> Welcome:
     """Take an agent into the fleet; a session it had before ends.
 
     Raises:
@@ -72,6 +77,8 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime) -> 
         draft.put_worker(_adopted(announcement.worker, draft, others, now))
         if before and before.node_id != node.node_id:
             _drop_empty_node(before.node_id, draft)
+        after = {"node": node.node_id, "worker": agent.worker, "version": agent.worker_version}
+        draft.audit(by_agent(peer, agent.agent_id, "agents:register", at=now, target=agent.agent_id, after=after))
     return Welcome(version, token)
 
 
@@ -121,32 +128,46 @@ def describe_worker(name: WorkerName, *, catalog: Catalog) -> Worker:
     return worker
 
 
-def drain_node(node_id: NodeId, draining: bool, *, catalog: Catalog) -> None:
+def drain_node(node_id: NodeId, draining: bool, *, caller: Caller, catalog: Catalog, now: datetime) -> None:
     """Take a node out of planning, or back in; what runs there goes on.
 
     Raises:
         NotFound: no such node.
+        Forbidden: machines are not theirs to drain.
 
     """
+    _check_may_drain(caller, f"node {node_id}")
     with catalog.change() as draft:
         node = draft.node(node_id)
         if node is None:
             raise _unknown("node", node_id, [known.node_id for known in draft.nodes()])
         draft.put_node(replace(node, draining=draining))
+        draft.audit(_drained(caller, "nodes:drain", node_id, node.draining, draining, now))
 
 
-def drain_agent(agent_id: AgentId, draining: bool, *, catalog: Catalog) -> None:
+def drain_agent(agent_id: AgentId, draining: bool, *, caller: Caller, catalog: Catalog, now: datetime) -> None:
     """Take an agent out of planning, or back in; what it runs goes on.
 
     Raises:
         NotFound: no such agent.
+        Forbidden: machines are not theirs to drain.
 
     """
+    _check_may_drain(caller, f"agent {agent_id}")
     with catalog.change() as draft:
         agent = draft.agent(agent_id)
         if agent is None:
             raise _unknown("agent", agent_id, [known.agent_id for known in draft.agents()])
         draft.put_agent(replace(agent, draining=draining))
+        draft.audit(_drained(caller, "agents:drain", agent_id, agent.draining, draining, now))
+
+
+def _check_may_drain(caller: Caller, what: str) -> None:
+    require(caller, Permission.FLEET_CHANGE, what=what, missing=NotFound(f"there is no {what}"))
+
+
+def _drained(caller: Caller, action: str, target: str, before: bool, after: bool, at: datetime) -> AuditEntry:
+    return by(caller, action, at=at, target=target, before={"draining": before}, after={"draining": after})
 
 
 def sweep(*, catalog: Catalog, now: datetime, heartbeat_timeout: timedelta) -> list[AgentId]:

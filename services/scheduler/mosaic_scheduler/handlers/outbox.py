@@ -1,15 +1,18 @@
-"""Sending what a transaction decided, after it: dispatches to agents, ended runs to telemetry."""
+"""Sending what a transaction decided, after it: dispatches to agents, new and ended runs to telemetry."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import structlog
 
 from mosaic.errors import QueueUnavailable, Unavailable
 from mosaic.ids import AgentId, RunId
+from mosaic.model.codec import from_json
+from mosaic.model.run import RunAccepted
 from mosaic_scheduler.handlers.run_finished import run_finished
-from mosaic_scheduler.ports import Clock, Dispatcher, Fleet, OutboxKind, OutboxMessage, RunFinishedPublisher, RunStore
+from mosaic_scheduler.ports import Clock, Dispatcher, Fleet, OutboxKind, OutboxMessage, RunStore, Telemetry
 
 log = structlog.get_logger(__name__)
 
@@ -19,7 +22,8 @@ _AT_ONCE = 200
 #: A way that takes nothing is left alone so long: every try costs a deadline, which all others would wait for.
 _REST = timedelta(seconds=30)
 
-_SENDABLE = frozenset({OutboxKind.DISPATCH.value, OutboxKind.RUN_FINISHED.value})
+#: Who is spoken to. Telemetry is reached on several ways, one for each shard of runs.
+_AGENTS, _TELEMETRY = "agents", "telemetry"
 
 
 class Outbox:
@@ -29,12 +33,21 @@ class Outbox:
     """
 
     def __init__(
-        self, *, store: RunStore, fleet: Fleet, dispatcher: Dispatcher, publisher: RunFinishedPublisher, clock: Clock
+        self,
+        *,
+        store: RunStore,
+        fleet: Fleet,
+        dispatcher: Dispatcher,
+        telemetry: Telemetry,
+        route: Callable[[RunId], str],
+        clock: Clock,
     ) -> None:
+        """Send from *store*; *route* says which way news of a run take to telemetry."""
         self._store = store
         self._fleet = fleet
         self._dispatcher = dispatcher
-        self._publisher = publisher
+        self._telemetry = telemetry
+        self._route = route
         self._clock = clock
         #: Ways that take nothing, and until when they are left alone.
         self._resting: dict[str, datetime] = {}
@@ -45,9 +58,9 @@ class Outbox:
         self._resting = {way: until for way, until in self._resting.items() if until > now}
         blocked = set(self._resting)
         while messages := self._store.outbox(_AT_ONCE, after):
-            done = [message.message_id for message in messages if self._sent(message, blocked)]
+            done = [one for batch in self._batches(messages) for one in self._sent(batch, blocked)]
             self._store.sent(done)
-            if blocked >= _SENDABLE:
+            if blocked >= {_AGENTS, _TELEMETRY}:
                 return
             after = messages[-1].message_id
 
@@ -64,34 +77,49 @@ class Outbox:
             except Exception:
                 log.exception("attempt cannot be dispatched", run_id=attempt.run_id, agent_id=attempt.agent_id)
 
-    def _sent(self, message: OutboxMessage, blocked: set[str]) -> bool:
-        """Tell whether *message* left. Every refusal costs a deadline: its way is *blocked* from then on."""
-        kind = message.kind.value
-        way = f"{kind} {self._publisher.route(message.run_id)}" if message.kind is OutboxKind.RUN_FINISHED else kind
-        if kind in blocked or way in blocked:
-            return False
+    def _batches(self, messages: Sequence[OutboxMessage]) -> list[list[OutboxMessage]]:
+        """Put new runs of one way together, since a submit makes a thousand; everything else leaves alone."""
+        accepted: dict[str, list[OutboxMessage]] = {}
+        for message in messages:
+            if message.kind is OutboxKind.RUN_ACCEPTED:
+                accepted.setdefault(self._route(message.run_id), []).append(message)
+        others = [[message] for message in messages if message.kind is not OutboxKind.RUN_ACCEPTED]
+        return [*accepted.values(), *others]
+
+    def _sent(self, batch: Sequence[OutboxMessage], blocked: set[str]) -> list[int]:
+        """Return which of *batch* left. Every refusal costs a deadline: its way is *blocked* from then on."""
+        first = batch[0]
+        to = _AGENTS if first.kind is OutboxKind.DISPATCH else _TELEMETRY
+        way = _AGENTS if to is _AGENTS else f"{to} {self._route(first.run_id)}"
+        if to in blocked or way in blocked:
+            return []
         try:
-            self._send(message)
-        except QueueUnavailable as error:
-            blocked.add(way)
-            self._resting[way] = self._clock() + _REST
-            log.warning("one queue takes nothing; its messages stay in the outbox", way=way, reason=str(error))
-            return False
+            self._send(batch)
         except Unavailable as error:
-            blocked.add(kind)
-            log.warning("not confirmed; it stays in the outbox", kind=kind, run_id=message.run_id, reason=str(error))
-            return False
+            is_one_queue = isinstance(error, QueueUnavailable)
+            blocked.add(way if is_one_queue else to)
+            if is_one_queue:
+                self._resting[way] = self._clock() + _REST
+            log.warning("not confirmed; it stays in the outbox", way=way, run_id=first.run_id, reason=str(error))
         except Exception as error:
             # Whatever is wrong with this one, the next may be fine.
-            self._park(message, f"{type(error).__name__}: {error}")
-            return False
-        return True
-
-    def _send(self, message: OutboxMessage) -> None:
-        if message.kind is OutboxKind.DISPATCH:
-            self._dispatch(message.run_id, message.attempt, AgentId(message.payload["agent_id"]))
+            if len(batch) > 1:
+                return [one for message in batch for one in self._sent([message], blocked)]
+            self._park(first, f"{type(error).__name__}: {error}")
         else:
-            self._publish(message.run_id)
+            return [message.message_id for message in batch]
+        return []
+
+    def _send(self, batch: Sequence[OutboxMessage]) -> None:
+        first = batch[0]
+        if first.kind is OutboxKind.DISPATCH:
+            self._dispatch(first.run_id, first.attempt, AgentId(first.payload["agent_id"]))
+        elif first.kind is OutboxKind.RUN_ACCEPTED:
+            self._telemetry.runs_accepted(
+                [from_json(RunAccepted, {"run_id": one.run_id, **one.payload}) for one in batch]
+            )
+        else:
+            self._publish(first.run_id)
 
     def _park(self, message: OutboxMessage, reason: str) -> None:
         self._store.park(message, reason)
@@ -106,7 +134,7 @@ class Outbox:
         with self._store.read() as work:
             run, attempts = work.run(run_id), work.attempts(run_id)
         assert run is not None, "runs are kept for ever"
-        self._publisher.publish(run_finished(run, attempts))
+        self._telemetry.run_finished(run_finished(run, attempts))
 
     def _dispatch(self, run_id: RunId, attempt: int, agent_id: AgentId) -> None:
         queue = self._fleet.view().queues.get(agent_id)

@@ -13,6 +13,7 @@ from mosaic.hosting.health import Probe
 from mosaic.messaging.consumer import consume
 from mosaic.messaging.topology import event_queue
 from mosaic.model.attempt import RunFinished
+from mosaic.model.run import RunAccepted
 from mosaic.wire.v1 import telemetry_pb2_grpc
 from mosaic_telemetry.bootstrap import Parts, connect, utc_now
 from mosaic_telemetry.entrypoints.grpc_api import TelemetryApi
@@ -57,6 +58,10 @@ class TelemetryService:
     def run_finished(self, run: RunFinished) -> None:
         """Note that *run* has ended; durable when it returns."""
         self.ingest.run_finished(run)
+
+    def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
+        """Note whose *runs* are; durable when it returns."""
+        self.ingest.runs_accepted(runs)
 
     def servicer(self) -> TelemetryApi:
         """Return the gRPC API."""
