@@ -91,7 +91,7 @@ def test_no_password_stands_in_any_compose_file():
 
 def test_a_part_sees_only_its_own_secrets():
     seen = {name: _secret_volumes(part) for name, part in PARTS.items() if name != "secrets"}
-    own = {name: {"secrets-agent" if name in AGENTS else f"secrets-{name}"} for name in seen}
+    own = {name: {f"secrets-{name}"} for name in seen}
 
     assert own == seen
 
