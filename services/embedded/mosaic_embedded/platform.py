@@ -34,7 +34,7 @@ from mosaic.model.fleet import Node
 from mosaic.worker.probe import ProbeReport, probe
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
-from mosaic_embedded.home import event_key, take
+from mosaic_embedded.home import event_key, secrets_key, take
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -194,6 +194,7 @@ class Platform:
             registry_address=registry,
             event_key=event_key(self.home),
             secrets_dir=str(self.home / "secrets"),
+            secrets_key=secrets_key(self.home),
             environment_names=self.env.get("MOSAIC_SCHEDULER_ENVIRONMENT_NAMES", ""),
         )
         return SchedulerService(

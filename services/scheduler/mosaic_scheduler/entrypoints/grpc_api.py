@@ -25,11 +25,11 @@ from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1 import scheduler_pb2_grpc
 from mosaic_scheduler.domain.transition import placed
 from mosaic_scheduler.entrypoints import messages
-from mosaic_scheduler.handlers import claims, commands, lookup, queries, submit, teams
+from mosaic_scheduler.handlers import claims, commands, lookup, queries, secrets, submit, teams
 from mosaic_scheduler.handlers.refusals import note_refusal
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.sight import is_out_of_sight
-from mosaic_scheduler.ports import Clock, Fleet, RunStore, Secrets
+from mosaic_scheduler.ports import Clock, Fleet, RunStore, Secrets, Vault
 
 _PAGE = 100
 _LARGEST_PAGE = 1000
@@ -45,7 +45,8 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         *,
         store: RunStore,
         fleet: Fleet,
-        secrets: Secrets,
+        secret_values: Secrets,
+        vault: Vault,
         event_key: EventKey,
         clock: Clock,
         rounds: RoundSettings,
@@ -55,7 +56,8 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         """Answer from *store*; call *changed* after everything that a round should look at."""
         self._store = store
         self._fleet = fleet
-        self._secrets = secrets
+        self._secrets = secret_values
+        self._vault = vault
         self._event_key = event_key
         self._clock = clock
         self._rounds = rounds
@@ -206,6 +208,36 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         """Return the teams that the caller may see."""
         seen = teams.visible(asking(context), store=self._store)
         return wire.ListTeamsResponse(teams=[to_wire(team, wire.Team) for team in seen])
+
+    @needs(Permission.SECRETS_CHANGE)
+    def SetSecret(self, request: wire.SetSecretRequest, context: Any) -> wire.Secret:
+        """Keep a secret."""
+        caller = asking(context)
+        with self._noted(caller, "secrets:set", request.team or request.name):
+            secret = secrets.set_secret(
+                request.name,
+                request.value,
+                TeamName(request.team),
+                caller=caller,
+                store=self._store,
+                vault=self._vault,
+                clock=self._clock,
+            )
+        return to_wire(secret, wire.Secret)
+
+    @needs(Permission.SECRETS_READ)
+    def ListSecrets(self, request: wire.ListSecretsRequest, context: Any) -> wire.ListSecretsResponse:
+        """Return the names of the secrets that the caller's runs may name."""
+        seen = secrets.visible(asking(context), store=self._store)
+        return wire.ListSecretsResponse(secrets=[to_wire(secret, wire.Secret) for secret in seen])
+
+    @needs(Permission.SECRETS_CHANGE)
+    def DeleteSecret(self, request: wire.DeleteSecretRequest, context: Any) -> wire.DeleteSecretResponse:
+        """Forget a secret."""
+        caller, team = asking(context), TeamName(request.team)
+        with self._noted(caller, "secrets:delete", request.team or request.name):
+            secrets.delete_secret(request.name, team, caller=caller, store=self._store, clock=self._clock)
+        return wire.DeleteSecretResponse()
 
     @needs(Permission.AGENT)
     def Claim(self, request: wire.ClaimRequest, context: Any) -> wire.Launch:
