@@ -79,7 +79,7 @@ def build(
     secrets = SqlSecrets(engine, vault, SecretFiles(settings.secrets_dir, top_of=DEFAULT_TEAM))
     secrets.seal_anew()
     variables = names_of(settings.environment_names)
-    fleet = RegistryFleet(settings.registry_address, on_change=on_change, variables=variables)
+    fleet = RegistryFleet(settings.registry_address, settings.tls, on_change=on_change, variables=variables)
     publisher, told = (None, telemetry) if telemetry else _over_the_broker(settings, event_key)
     round_settings = RoundSettings(
         lease=timedelta(seconds=settings.lease_s),

@@ -9,8 +9,6 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any, TypeVar
 
-import grpc
-
 from mosaic.errors import BadInput
 from mosaic.hosting.access import caller_of, needs
 from mosaic.hosting.audit import by, refusals_noted
@@ -204,10 +202,6 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
         asked = by(caller, action, at=self._clock(), target=target or caller.user, team=team, after=after)
         with refusals_noted(asked, self._note):
             yield caller, RecordedPeople(self._people, asked)
-
-    def add_to(self, server: grpc.Server) -> None:
-        """Serve these calls on *server*."""
-        identity_pb2_grpc.add_IdentityServicer_to_server(self, server)
 
 
 def _address(request: Any) -> str:
