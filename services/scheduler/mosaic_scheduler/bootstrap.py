@@ -26,6 +26,7 @@ from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.snapshot import PolicySettings
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.rounds import Rounds
+from mosaic_scheduler.handlers.submit import DEFAULT_TEAM
 from mosaic_scheduler.ports import Clock, RunFinishedPublisher, Secrets
 from mosaic_scheduler.settings import Settings
 
@@ -94,7 +95,7 @@ def build(
         engine=engine,
         store=store,
         fleet=fleet,
-        secrets=SecretFiles(settings.secrets_dir),
+        secrets=SecretFiles(settings.secrets_dir, top_of=DEFAULT_TEAM),
         event_key=event_key,
         rounds=rounds,
         round_settings=round_settings,

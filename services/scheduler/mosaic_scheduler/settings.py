@@ -19,7 +19,7 @@ class Settings(EventSettings):
     event_key: str
     grpc_address: str = "0.0.0.0:50052"
     health_address: str = "0.0.0.0:8082"
-    #: Where secrets are mounted, one file each; empty = there are none.
+    #: Where secrets of teams are mounted: ``NAME`` for the team default, ``TEAM/NAME`` for another; empty = none are.
     secrets_dir: str = ""
     #: Variables that submissions may set beside those of ``docs/reference/submission.md``: ``HF_HOME, MY_LIBRARY_*``.
     environment_names: str = ""

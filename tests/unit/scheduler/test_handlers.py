@@ -17,8 +17,9 @@ from mosaic.lifecycle import AttemptState, RunState
 from mosaic.model.attempt import AttemptDirective, Directive
 from mosaic.model.resources import Resources
 from mosaic.model.team import Team
-from mosaic_scheduler.handlers import claims, commands, lookup, queries
+from mosaic_scheduler.handlers import claims, lookup, queries
 from mosaic_scheduler.ports import FleetView
+from tests.fakes.calls import admin
 from tests.fakes.scheduler import Desk, a_fleet
 from tests.fakes.telemetry import KEY
 
@@ -318,11 +319,11 @@ def test_pause_and_resume_are_wanted_until_the_agent_says_so(desk: Desk) -> None
     claimed = desk.claim(run)
     desk.report(claimed, "started")
 
-    commands.pause(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
+    desk.pause(run)
     assert [AttemptDirective(run.run_id, 1, Directive.PAUSE)] == desk.renew(claimed)
     desk.report(claimed, "paused")
     assert RunState.PAUSED is desk.run(run).state
-    commands.resume(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
+    desk.resume(run)
     desk.report(claimed, "resumed")
 
     assert RunState.RUNNING is desk.run(run).state
@@ -422,9 +423,9 @@ def test_a_run_is_found_by_the_beginning_of_its_id(desk: Desk) -> None:
     run = desk.submit()
 
     with desk.store.read() as work:
-        assert run.run_id == lookup.find(work, run.run_id[:20].lower()).run_id
+        assert run.run_id == lookup.find(work, run.run_id[:20].lower(), admin()).run_id
         with pytest.raises(RunNotFound, match="mosaic runs"):
-            lookup.find(work, "nothing")
+            lookup.find(work, "nothing", admin())
 
 
 def test_the_agent_that_comes_back_learns_of_attempts_that_wait_for_it(desk: Desk) -> None:
@@ -437,14 +438,10 @@ def test_the_agent_that_comes_back_learns_of_attempts_that_wait_for_it(desk: Des
 def test_a_retry_is_a_new_run_that_names_the_old_one(desk: Desk) -> None:
     run = desk.submit({"total_steps": 9}, seed=3)
     with pytest.raises(Refused, match="only an ended run"):
-        commands.retry_run(
-            run.run_id, actor="ann", store=desk.store, fleet=desk.fleet, secrets=desk.secrets, clock=desk.clock
-        )
+        desk.retry(run)
     desk.cancel(run)
 
-    (again,) = commands.retry_run(
-        run.run_id, actor="ann", store=desk.store, fleet=desk.fleet, secrets=desk.secrets, clock=desk.clock
-    ).runs
+    again = desk.retry(run)
 
     assert (run.spec.config, run.spec.seed) == (again.spec.config, again.spec.seed)
     assert run.run_id == again.spec.labels["retry_of"]

@@ -66,7 +66,7 @@ class RegistryFleet:
             ServiceUnavailable: it does not answer.
         """
         try:
-            fleet = self._stub.GetFleet(registry_pb2.GetFleetRequest(), timeout=_ASK_WITHIN_S)
+            (fleet,) = self._stub.WatchFleet(registry_pb2.WatchFleetRequest(once=True), timeout=_ASK_WITHIN_S)
         except grpc.RpcError as error:
             raise error_from(error, service="registry", address=self._address) from error
         self._take(to_view(fleet, self._variables))

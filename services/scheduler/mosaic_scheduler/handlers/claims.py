@@ -8,6 +8,7 @@ import secrets as entropy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from mosaic.errors import SessionRejected, StaleAttempt
 from mosaic.events.proof import EventKey
@@ -83,7 +84,8 @@ def claim(
             ends_by=attempt.ends_by and attempt.ends_by + (now - attempt.admitted_at),
             resumed_from=run.checkpoint,
         )
-        values = {variable: secrets.value(name) for variable, name in run.spec.secrets.items()}
+        whose = partial(secrets.value, user=run.spec.user, team=run.spec.team)
+        values = {variable: whose(name) for variable, name in run.spec.secrets.items()}
         missing = _missing(run, values)
         if missing:
             _fail_unstarted(work, run, attempt, at=now, reason=missing, retry=settings.retry)
