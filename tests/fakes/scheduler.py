@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,7 +15,7 @@ from mosaic.hosting.database import open_engine
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, HeldAttempt, Launch, Report, RunFinished
 from mosaic.model.identity import Caller
-from mosaic.model.run import Run, RunSpec
+from mosaic.model.run import Run, RunAccepted, RunSpec
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
@@ -76,12 +77,19 @@ class RecordingDispatcher:
 
 
 @dataclass
-class RecordingPublisher:
-    """Remembers which runs ended."""
+class HeardTelemetry:
+    """Remembers what it was told; hears nothing of new runs while `is_away`."""
 
     published: list[RunFinished] = field(default_factory=list)
+    accepted: list[RunAccepted] = field(default_factory=list)
+    is_away: bool = False
 
-    def publish(self, finished: RunFinished) -> None:
+    def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
+        if self.is_away:
+            raise BrokerUnavailable("the broker is away")
+        self.accepted += runs
+
+    def run_finished(self, finished: RunFinished) -> None:
         self.published.append(finished)
 
 
@@ -119,7 +127,7 @@ class Desk:
         self.store = SqlRuns(engine)
         self.fleet = FakeFleet(view or a_fleet())
         self.dispatcher = RecordingDispatcher()
-        self.finished = RecordingPublisher()
+        self.finished = HeardTelemetry()
         self.secrets = KnownSecrets()
         self.changes = ChangeSignal()
         self.settings = RoundSettings()
@@ -131,7 +139,7 @@ class Desk:
             store=self.store,
             fleet=self.fleet,
             dispatcher=self.dispatcher,
-            publisher=self.finished,
+            telemetry=self.finished,
             clock=self.clock,
             settings=self.settings,
         )
@@ -214,7 +222,10 @@ class Desk:
     def report(self, claimed: Launch, fact: str, **details: Any) -> None:
         """Report a fact as the agent."""
         report = Report(claimed.run_id, claimed.attempt, claimed.control_token, fact, **details)
-        claims.report(report, store=self.store, clock=self.clock, retry=self.settings.retry)
+        with self.store.read() as work:
+            attempt = work.attempt(claimed.run_id, claimed.attempt)
+        sender = attempt.agent_id if attempt else AgentId("agent-1")
+        claims.report(report, sender, store=self.store, clock=self.clock, retry=self.settings.retry)
 
     def pause(self, run: Run, caller: Caller | None = None) -> Run:
         """Pause a run."""
@@ -251,6 +262,13 @@ class Desk:
         """Return the run as it stands now."""
         with self.store.read() as work:
             entry = work.run(run.run_id)
+        assert entry is not None
+        return entry
+
+    def run_of(self, run_id: str) -> Run:
+        """Return the run with that id."""
+        with self.store.read() as work:
+            entry = work.run(RunId(run_id))
         assert entry is not None
         return entry
 

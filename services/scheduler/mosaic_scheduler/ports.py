@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from mosaic.ids import AgentId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, RunFinished
-from mosaic.model.run import Change, Run, RunFilter
+from mosaic.model.audit import AuditEntry, AuditFilter
+from mosaic.model.run import Change, Run, RunAccepted, RunFilter
 from mosaic.model.team import Team
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Node, Usage
@@ -23,6 +24,7 @@ class OutboxKind(str, Enum):
     """To whom a message goes."""
 
     DISPATCH = "dispatch"  #: an agent, which looks at an attempt of its own
+    RUN_ACCEPTED = "run_accepted"  #: telemetry, which shows runs only to who may see them
     RUN_FINISHED = "run_finished"  #: telemetry, which writes the manifest
 
 
@@ -118,6 +120,9 @@ class RunTransaction(Protocol):
     def usage(self) -> Usage:
         """Return decayed use as last written."""
 
+    def audit(self, entry: AuditEntry) -> None:
+        """Write down what was decided."""
+
 
 class RunStore(Protocol):
     """The store of runs: the one truth, whatever the broker or an agent remembers."""
@@ -150,6 +155,12 @@ class RunStore(Protocol):
     def sent(self, message_ids: Collection[int]) -> None:
         """Forget messages that have left."""
 
+    def note(self, entry: AuditEntry) -> None:
+        """Write down what was decided and changes nothing else, such as a refusal; nobody wakes."""
+
+    def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
+        """Return the first *limit* entries of *teams* (None = of everything) that are *wanted*, oldest first."""
+
     def ping(self) -> None:
         """Raise `DatabaseUnavailable` unless the database answers."""
 
@@ -166,10 +177,18 @@ class Dispatcher(Protocol):
         """
 
 
-class RunFinishedPublisher(Protocol):
-    """Tells telemetry that a run has ended and how."""
+class Telemetry(Protocol):
+    """Hears whose a run is before it shows anything of it, and that it has ended and how."""
 
-    def publish(self, finished: RunFinished) -> None:
+    def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
+        """Say whose runs are; telling twice is harmless.
+
+        Raises:
+            Unavailable: not confirmed; it will be tried again.
+
+        """
+
+    def run_finished(self, finished: RunFinished) -> None:
         """Hand over an ended run; telling twice is harmless.
 
         Raises:

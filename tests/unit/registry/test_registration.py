@@ -22,6 +22,7 @@ from mosaic_registry.handlers.fleet import (
     sweep,
 )
 from tests.announcements import NOON, a_gpu, a_host, a_member, a_worker, an_announcement, seconds
+from tests.fakes.calls import admin
 from tests.fakes.catalog import InMemoryCatalog
 
 
@@ -242,9 +243,9 @@ def test_the_worker_of_the_other_agent_counts_once_the_first_is_gone(catalog: In
     elif end == "dies":
         sweep(catalog=catalog, now=NOON + seconds(61), heartbeat_timeout=seconds(30))
     elif end == "is drained":
-        drain_agent(AgentId("a1"), True, catalog=catalog)
+        drain_agent(AgentId("a1"), True, caller=admin(), catalog=catalog, now=NOON)
     else:
-        drain_node(NodeId("n1"), True, catalog=catalog)
+        drain_node(NodeId("n1"), True, caller=admin(), catalog=catalog, now=NOON)
 
     with pytest.raises(SessionRejected):
         heartbeat(AgentId("a2"), new.session_token, (), catalog=catalog, now=NOON + seconds(62))

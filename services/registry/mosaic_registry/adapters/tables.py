@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from mosaic.hosting.audit import AuditTable
+
 metadata = sa.MetaData()
 
 workers = sa.Table(
@@ -54,6 +56,7 @@ fleet_revision = sa.Table(
     sa.Column("number", sa.BigInteger, nullable=False),
 )
 
+audit = AuditTable("registry", metadata)
 users = sa.Table(
     "users",
     metadata,

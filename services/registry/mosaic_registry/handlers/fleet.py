@@ -7,8 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mosaic.errors import BadInput, NotFound, SessionRejected, WorkerNotFound, did_you_mean
+from mosaic.hosting.access import Peer
+from mosaic.hosting.audit import by, by_agent
+from mosaic.hosting.rights import require
 from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.model.audit import AuditEntry
 from mosaic.model.fleet import Announcement, Gpu, Node, Worker
+from mosaic.model.identity import Caller, Permission
 from mosaic_registry.domain import session
 from mosaic_registry.domain.announcement import check
 from mosaic_registry.domain.catalog import adopt, digest_of, successor
@@ -39,7 +44,7 @@ class HeartbeatAnswer:
     changed_fleet: bool
 
 
-def register(announcement: Announcement, *, catalog: Catalog, now: datetime) -> Welcome:
+def register(announcement: Announcement, *, catalog: Catalog, now: datetime, peer: Peer | None = None) -> Welcome:
     """Take an agent into the fleet; a session it had before ends.
 
     Raises:
@@ -76,6 +81,8 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime) -> 
             _drop_empty_node(before.node_id, draft)
         if before and before.worker != worker.name:
             _call_successor(before.worker, draft)
+        after = {"node": node.node_id, "worker": agent.worker, "version": agent.worker_version}
+        draft.audit(by_agent(peer, agent.agent_id, "agents:register", at=now, target=agent.agent_id, after=after))
     return Welcome(version, token)
 
 
@@ -95,6 +102,21 @@ def heartbeat(
     if changed:
         _revive(agent, gpus, catalog=catalog, now=now)
     return HeartbeatAnswer(agent.draining or bool(node and node.draining), changed)
+
+
+def retire(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
+    """Take an agent that asks for it out of planning; what it runs goes on.
+
+    Raises:
+        SessionRejected: it is not the agent that says so.
+
+    """
+    _authenticated(agent_id, token, catalog)
+    with catalog.change() as draft:
+        agent = draft.agent(agent_id)
+        if agent is not None:
+            draft.put_agent(replace(agent, draining=True))
+            _call_successor(agent.worker, draft)
 
 
 def leave(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
@@ -126,13 +148,15 @@ def describe_worker(name: WorkerName, *, catalog: Catalog) -> Worker:
     return worker
 
 
-def drain_node(node_id: NodeId, draining: bool, *, catalog: Catalog) -> None:
+def drain_node(node_id: NodeId, draining: bool, *, caller: Caller, catalog: Catalog, now: datetime) -> None:
     """Take a node out of planning, or back in; what runs there goes on.
 
     Raises:
         NotFound: no such node.
+        Forbidden: machines are not theirs to drain.
 
     """
+    _check_may_drain(caller, f"node {node_id}")
     with catalog.change() as draft:
         node = draft.node(node_id)
         if node is None:
@@ -140,21 +164,33 @@ def drain_node(node_id: NodeId, draining: bool, *, catalog: Catalog) -> None:
         draft.put_node(replace(node, draining=draining))
         for name in {agent.worker for agent in draft.agents() if agent.node_id == node_id}:
             _call_successor(name, draft)
+        draft.audit(_drained(caller, "nodes:drain", node_id, node.draining, draining, now))
 
 
-def drain_agent(agent_id: AgentId, draining: bool, *, catalog: Catalog) -> None:
+def drain_agent(agent_id: AgentId, draining: bool, *, caller: Caller, catalog: Catalog, now: datetime) -> None:
     """Take an agent out of planning, or back in; what it runs goes on.
 
     Raises:
         NotFound: no such agent.
+        Forbidden: machines are not theirs to drain.
 
     """
+    _check_may_drain(caller, f"agent {agent_id}")
     with catalog.change() as draft:
         agent = draft.agent(agent_id)
         if agent is None:
             raise _unknown("agent", agent_id, [known.agent_id for known in draft.agents()])
         draft.put_agent(replace(agent, draining=draining))
         _call_successor(agent.worker, draft)
+        draft.audit(_drained(caller, "agents:drain", agent_id, agent.draining, draining, now))
+
+
+def _check_may_drain(caller: Caller, what: str) -> None:
+    require(caller, Permission.FLEET_CHANGE, what=what, missing=NotFound(f"there is no {what}"))
+
+
+def _drained(caller: Caller, action: str, target: str, before: bool, after: bool, at: datetime) -> AuditEntry:
+    return by(caller, action, at=at, target=target, before={"draining": before}, after={"draining": after})
 
 
 def sweep(*, catalog: Catalog, now: datetime, heartbeat_timeout: timedelta) -> list[AgentId]:

@@ -16,11 +16,12 @@ from mosaic.hosting.database import transaction
 from mosaic.ids import AgentId, RunId, TeamName, UserName
 from mosaic.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptState, RunState
 from mosaic.model.attempt import Attempt
+from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.codec import from_json, to_json
 from mosaic.model.run import Change, Run, RunFilter
 from mosaic.model.team import Team
 from mosaic_scheduler.adapters import rows
-from mosaic_scheduler.adapters.tables import attempts, history, ledger, outbox, runs, submits, teams
+from mosaic_scheduler.adapters.tables import attempts, audit, history, ledger, outbox, runs, submits, teams
 from mosaic_scheduler.domain.snapshot import Usage
 from mosaic_scheduler.ports import OutboxKind, OutboxMessage, RunTransaction
 
@@ -85,6 +86,16 @@ class SqlRuns:
         if message_ids:
             with transaction(self._engine) as connection:
                 connection.execute(sa.delete(outbox).where(outbox.c.id.in_(list(message_ids))))
+
+    def note(self, entry: AuditEntry) -> None:
+        """Write down what was decided; no revision changes, so nobody wakes."""
+        with transaction(self._engine) as connection:
+            audit.append(connection, entry)
+
+    def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
+        """Return the first *limit* entries that are *wanted*, oldest first."""
+        with transaction(self._reader) as connection:
+            return audit.read(connection, wanted, teams=teams, limit=limit)
 
     def ping(self) -> None:
         """Raise `DatabaseUnavailable` unless the database answers."""
@@ -229,6 +240,9 @@ class _SqlTransaction:
     def usage(self) -> Usage:
         row = self._one(sa.select(ledger).where(ledger.c.name == "usage"))
         return rows.usage_from_json(row["document"] if row else {})
+
+    def audit(self, entry: AuditEntry) -> None:
+        audit.append(self._connection, entry)
 
     def _with_attempts(self, chosen: sa.Select[Any]) -> list[tuple[Run, Attempt | None]]:
         entries = [from_json(Run, row) for row in self._all(chosen)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -11,12 +12,13 @@ import grpc
 
 from mosaic.errors import BadInput
 from mosaic.events.proof import EventKey
-from mosaic.hosting.access import asking, needs
+from mosaic.hosting.access import asking, needs, peer_of
+from mosaic.hosting.audit import by, by_agent, refusals_noted
 from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.rights import visible_teams
 from mosaic.ids import AgentId, RunId, TeamName, is_id
 from mosaic.model.attempt import HeldAttempt, RunDetail
-from mosaic.model.identity import Permission
+from mosaic.model.identity import Caller, Permission
 from mosaic.model.run import Run
 from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import scheduler_pb2 as wire
@@ -24,7 +26,9 @@ from mosaic.wire.v1 import scheduler_pb2_grpc
 from mosaic_scheduler.domain.transition import placed
 from mosaic_scheduler.entrypoints import messages
 from mosaic_scheduler.handlers import claims, commands, lookup, queries, submit, teams
+from mosaic_scheduler.handlers.refusals import note_refusal
 from mosaic_scheduler.handlers.round_settings import RoundSettings
+from mosaic_scheduler.handlers.sight import is_out_of_sight
 from mosaic_scheduler.ports import Clock, Fleet, RunStore, Secrets
 
 _PAGE = 100
@@ -79,9 +83,10 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
                 policy=self._rounds.policy,
             )
             return wire.SubmitResponse(prediction=sentences)
-        accepted = submit.submit(
-            asked, caller=caller, store=self._store, fleet=self._fleet, secrets=self._secrets, clock=self._clock
-        )
+        with self._noted(caller, "runs:submit", asked.spec.team, is_out_of_sight=is_out_of_sight(asked.spec, caller)):
+            accepted = submit.submit(
+                asked, caller=caller, store=self._store, fleet=self._fleet, secrets=self._secrets, clock=self._clock
+            )
         self._changed()
         runs = [to_wire(run, wire.Run) for run in accepted.runs]
         return wire.SubmitResponse(runs=runs, repeated_submit=accepted.repeated)
@@ -89,39 +94,47 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     @needs(Permission.RUNS_CHANGE)
     def Cancel(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """End a run."""
-        run = commands.cancel(
-            request.run_id,
-            caller=asking(context, request.actor),
-            reason=request.reason,
-            store=self._store,
-            clock=self._clock,
-            retry=self._rounds.retry,
-        )
+        caller = asking(context, request.actor)
+        with self._noted(caller, "runs:cancel", request.run_id):
+            run = commands.cancel(
+                request.run_id,
+                caller=caller,
+                reason=request.reason,
+                store=self._store,
+                clock=self._clock,
+                retry=self._rounds.retry,
+            )
         return self._after(run)
 
     @needs(Permission.RUNS_CHANGE)
     def Pause(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Stop a run in place."""
         caller = asking(context, request.actor)
-        return self._after(commands.pause(request.run_id, caller=caller, store=self._store, clock=self._clock))
+        with self._noted(caller, "runs:pause", request.run_id):
+            run = commands.pause(request.run_id, caller=caller, store=self._store, clock=self._clock)
+        return self._after(run)
 
     @needs(Permission.RUNS_CHANGE)
     def Resume(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Let a paused run go on."""
         caller = asking(context, request.actor)
-        return self._after(commands.resume(request.run_id, caller=caller, store=self._store, clock=self._clock))
+        with self._noted(caller, "runs:resume", request.run_id):
+            run = commands.resume(request.run_id, caller=caller, store=self._store, clock=self._clock)
+        return self._after(run)
 
     @needs(Permission.RUNS_CHANGE)
     def Retry(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Submit an ended run again."""
-        accepted = commands.retry_run(
-            request.run_id,
-            caller=asking(context, request.actor),
-            store=self._store,
-            fleet=self._fleet,
-            secrets=self._secrets,
-            clock=self._clock,
-        )
+        caller = asking(context, request.actor)
+        with self._noted(caller, "runs:retry", request.run_id):
+            accepted = commands.retry_run(
+                request.run_id,
+                caller=caller,
+                store=self._store,
+                fleet=self._fleet,
+                secrets=self._secrets,
+                clock=self._clock,
+            )
         return self._after(accepted.runs[0])
 
     @needs(Permission.RUNS_READ)
@@ -182,7 +195,9 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         if not is_id(name):
             raise BadInput("team", [f"{name!r} is not a name"])
         change = partial(messages.changed_team, message=request)
-        team = teams.set_up(name, change, request.terms, caller=asking(context), store=self._store)
+        caller = asking(context)
+        with self._noted(caller, "teams:change", name):
+            team = teams.set_up(name, change, request.terms, caller=caller, store=self._store, clock=self._clock)
         self._changed()
         return to_wire(team, wire.Team)
 
@@ -196,7 +211,9 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     def Claim(self, request: wire.ClaimRequest, context: Any) -> wire.Launch:
         """Give an attempt to the agent that asks for it."""
         agent_id = AgentId(request.agent_id)
-        claims.check_session(agent_id, request.session_token, fleet=self._fleet)
+        asked = by_agent(peer_of(context), agent_id, "attempts:claim", at=self._clock(), target=request.run_id)
+        with refusals_noted(asked, self._store.note):
+            claims.check_session(agent_id, request.session_token, fleet=self._fleet)
         launch = claims.claim(
             RunId(request.run_id),
             request.attempt,
@@ -223,9 +240,18 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     def Report(self, request: wire.ReportRequest, context: Any) -> wire.ReportResponse:
         """Take in a fact about an attempt."""
         fact = messages.read_report(request)
-        claims.report(fact, store=self._store, clock=self._clock, retry=self._rounds.retry)
+        peer = peer_of(context)
+        sender = AgentId(peer.agent_id if peer else "")
+        claims.report(fact, sender, store=self._store, clock=self._clock, retry=self._rounds.retry)
         self._changed()
         return wire.ReportResponse()
+
+    def _noted(
+        self, caller: Caller, action: str, target: str, *, is_out_of_sight: bool = False
+    ) -> AbstractContextManager[None]:
+        asked = by(caller, action, at=self._clock(), target=target)
+        note = partial(note_refusal, store=self._store)
+        return refusals_noted(asked, note, is_out_of_sight=is_out_of_sight)
 
     def _after(self, run: Run) -> wire.Run:
         self._changed()

@@ -1,15 +1,18 @@
-"""Sending what a transaction decided, after it: dispatches to agents, ended runs to telemetry."""
+"""Sending what a transaction decided, after it: dispatches to agents, new and ended runs to telemetry."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import structlog
 
 from mosaic.errors import Unavailable
 from mosaic.ids import AgentId, RunId
+from mosaic.model.codec import from_json
+from mosaic.model.run import RunAccepted
 from mosaic_scheduler.handlers.run_finished import run_finished
-from mosaic_scheduler.ports import Dispatcher, Fleet, OutboxKind, OutboxMessage, RunFinishedPublisher, RunStore
+from mosaic_scheduler.ports import Dispatcher, Fleet, OutboxKind, OutboxMessage, RunStore, Telemetry
 
 log = structlog.get_logger(__name__)
 
@@ -20,20 +23,21 @@ _AT_ONCE = 200
 class Outbox:
     """Sends; what cannot leave now stays for the next time."""
 
-    def __init__(
-        self, *, store: RunStore, fleet: Fleet, dispatcher: Dispatcher, publisher: RunFinishedPublisher
-    ) -> None:
+    def __init__(self, *, store: RunStore, fleet: Fleet, dispatcher: Dispatcher, telemetry: Telemetry) -> None:
         self._store = store
         self._fleet = fleet
         self._dispatcher = dispatcher
-        self._publisher = publisher
+        self._telemetry = telemetry
 
     def flush(self) -> None:
         """Send what the store holds."""
         refused: set[OutboxKind] = set()
         while True:
             messages = self._store.outbox(limit=_AT_ONCE)
-            done = [message.message_id for message in messages if self._sent(message, refused)]
+            accepted = [message for message in messages if message.kind is OutboxKind.RUN_ACCEPTED]
+            others = [message for message in messages if message.kind is not OutboxKind.RUN_ACCEPTED]
+            done = [message.message_id for message in others if self._sent(message, refused)]
+            done += self._told(accepted, refused)
             self._store.sent(done)
             if len(done) < _AT_ONCE:
                 return
@@ -52,6 +56,19 @@ class Outbox:
             refused.add(message.kind)
         return message.kind not in refused
 
+    def _told(self, accepted: Sequence[OutboxMessage], refused: set[OutboxKind]) -> list[int]:
+        """Return which of *accepted* telemetry has heard of: all of them, or none."""
+        if not accepted or OutboxKind.RUN_ACCEPTED in refused:
+            return []
+        runs = [from_json(RunAccepted, {"run_id": one.run_id, **one.payload}) for one in accepted]
+        try:
+            self._telemetry.runs_accepted(runs)
+        except Unavailable as error:
+            log.warning("accepted runs not delivered; they stay in the outbox", count=len(runs), reason=str(error))
+            refused.add(OutboxKind.RUN_ACCEPTED)
+            return []
+        return [message.message_id for message in accepted]
+
     def _send(self, message: OutboxMessage) -> bool:
         if message.kind is OutboxKind.DISPATCH:
             return self._dispatch(message.run_id, message.attempt, AgentId(message.payload["agent_id"]))
@@ -62,7 +79,7 @@ class Outbox:
             run, attempts = work.run(run_id), work.attempts(run_id)
         assert run is not None, "runs are kept for ever"
         try:
-            self._publisher.publish(run_finished(run, attempts))
+            self._telemetry.run_finished(run_finished(run, attempts))
         except Unavailable as error:
             log.warning("end of run not delivered; it stays in the outbox", run_id=run_id, reason=str(error))
             return False

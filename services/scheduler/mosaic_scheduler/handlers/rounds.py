@@ -15,7 +15,7 @@ from mosaic_scheduler.handlers.overtaking import OvertakingCounter
 from mosaic_scheduler.handlers.planning import ChangeReader
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.waiting import WaitingReasons
-from mosaic_scheduler.ports import Clock, Dispatcher, Fleet, RunFinishedPublisher, RunStore
+from mosaic_scheduler.ports import Clock, Dispatcher, Fleet, RunStore, Telemetry
 
 
 class Rounds:
@@ -27,7 +27,7 @@ class Rounds:
         store: RunStore,
         fleet: Fleet,
         dispatcher: Dispatcher,
-        publisher: RunFinishedPublisher,
+        telemetry: Telemetry,
         clock: Clock,
         settings: RoundSettings,
     ) -> None:
@@ -35,7 +35,7 @@ class Rounds:
         self._fleet = fleet
         self._clock = clock
         self._settings = settings
-        self._outbox = Outbox(store=store, fleet=fleet, dispatcher=dispatcher, publisher=publisher)
+        self._outbox = Outbox(store=store, fleet=fleet, dispatcher=dispatcher, telemetry=telemetry)
         self._overtaking = OvertakingCounter(every=settings.count_overtaking_every, now=clock())
         self._usage_saved_at = clock()
         self._begin()

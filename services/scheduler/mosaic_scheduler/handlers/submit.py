@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets as entropy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from mosaic.errors import BadInput, Refused, did_you_mean
+from mosaic.hosting.audit import by
 from mosaic.hosting.rights import visible_teams
 from mosaic.ids import RunId, TeamName, WorkerName, new_run_id
 from mosaic.lifecycle import RunState
+from mosaic.model.audit import AuditEntry
 from mosaic.model.identity import Caller, Permission
 from mosaic.model.resources import DEFAULT_MEMORY_MB, Resources
 from mosaic.model.run import Change, Run, RunSpec
@@ -23,7 +25,17 @@ from mosaic_scheduler.handlers.checks import capacity_faults, config_faults, nam
 from mosaic_scheduler.handlers.continuation import checkpoint_of, continuation_faults, continuing
 from mosaic_scheduler.handlers.lookup import find
 from mosaic_scheduler.handlers.sight import hidden_run_faults, team_faults
-from mosaic_scheduler.ports import Clock, Fleet, FleetView, RunStore, RunTransaction, Secrets, WorkerFacts
+from mosaic_scheduler.ports import (
+    Clock,
+    Fleet,
+    FleetView,
+    OutboxKind,
+    OutboxMessage,
+    RunStore,
+    RunTransaction,
+    Secrets,
+    WorkerFacts,
+)
 
 #: The team that exists without being set up, so that one person needs no administration.
 DEFAULT_TEAM = TeamName("default")
@@ -135,10 +147,17 @@ def submit(
             return earlier
         _set_up_team(work, request.spec.team)
         entries = tuple(_enter(work, _with_seed(spec), request, clock()) for spec in request.specs())
+        work.audit(_asked(entries, caller))
         if request.idempotency_key:
             run_ids = [entry.run_id for entry in entries]
             work.remember_key(request.spec.team, request.idempotency_key, request.digest(), run_ids)
     return Accepted(entries)
+
+
+def _asked(entries: Sequence[Run], caller: Caller) -> AuditEntry:
+    first = entries[0]
+    after = {"runs": [entry.run_id for entry in entries], "priority": first.spec.priority.label}
+    return by(caller, "runs:submit", at=first.submitted_at, target=first.run_id, team=first.spec.team, after=after)
 
 
 def _set_up_team(work: RunTransaction, name: TeamName) -> None:
@@ -196,6 +215,8 @@ def _enter(work: RunTransaction, spec: RunSpec, request: Request, now: datetime)
         detail = f"continues {request.before.run_id} from {begins_from}"
     actor = f"user:{spec.user}"
     work.add_history([Change(entry.run_id, 0, now, "submitted", "", entry.state.value, actor, detail)])
+    whose = {"team": spec.team, "user": spec.user}
+    work.send_later(OutboxMessage(OutboxKind.RUN_ACCEPTED, entry.run_id, 0, whose))
     return work.save_run(entry)
 
 
