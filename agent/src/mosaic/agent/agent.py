@@ -79,7 +79,7 @@ class AgentOptions:
 
 def queue_name(worker: str, agent_id: str) -> str:
     """Return the queue on which an agent receives dispatches."""
-    return f"runs.{worker}.{agent_id}"
+    return f"dispatch.{worker}.{agent_id}"
 
 
 class Agent:

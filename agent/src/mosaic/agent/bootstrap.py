@@ -20,7 +20,6 @@ from mosaic.errors import Refused
 from mosaic.installer.provenance import Revisions
 from mosaic.messaging.event_messages import BrokerFrameSink
 from mosaic.messaging.publisher import Publisher
-from mosaic.messaging.topology import event_topology
 from mosaic.worker.probe import ProbeReport, probe
 
 _PROBE_TIMEOUT_S = 300.0
@@ -48,7 +47,7 @@ def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Call
     registry = GrpcRegistry(settings.registry_address, settings.tls)
     scheduler = GrpcScheduler(settings.scheduler_address, settings.tls)
     events_url = settings.events_broker_url or settings.broker_url
-    publisher = Publisher(events_url, event_topology(settings.event_shards), name=options.agent_id)
+    publisher = Publisher(events_url, name=options.agent_id)
 
     def close() -> None:
         release()
