@@ -70,29 +70,47 @@ class RecordingDispatcher:
     is_broken: bool = False
     #: How often it refused.
     refused: int = 0
+    #: What the dispatch of a run meets.
+    faults: dict[str, Exception] = field(default_factory=dict)
 
     def dispatch(self, queue: str, run_id: RunId, attempt: int) -> None:
         if self.is_broken:
             self.refused += 1
             raise BrokerUnavailable("the broker is away")
+        if run_id in self.faults:
+            raise self.faults[run_id]
         self.dispatched.append((queue, run_id, attempt))
 
 
 @dataclass
 class HeardTelemetry:
-    """Remembers what it was told; hears nothing of new runs while `is_away`."""
+    """Remembers what it was told; hears nothing of new runs while `is_away`.
+
+    What news of a run meets on its way can be set by run.
+    """
 
     published: list[RunFinished] = field(default_factory=list)
     accepted: list[RunAccepted] = field(default_factory=list)
     is_away: bool = False
+    faults: dict[str, Exception] = field(default_factory=dict)
+    #: Of which runs it was told something, heard or not, in order.
+    tried: list[str] = field(default_factory=list)
 
     def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
         if self.is_away:
             raise BrokerUnavailable("the broker is away")
+        self._meet(*(run.run_id for run in runs))
         self.accepted += runs
 
     def run_finished(self, finished: RunFinished) -> None:
+        self._meet(finished.run.run_id)
         self.published.append(finished)
+
+    def _meet(self, *run_ids: str) -> None:
+        self.tried += run_ids
+        for run_id in run_ids:
+            if run_id in self.faults:
+                raise self.faults[run_id]
 
 
 @dataclass
@@ -143,6 +161,7 @@ class Desk:
             fleet=self.fleet,
             dispatcher=self.dispatcher,
             telemetry=self.finished,
+            route=lambda run_id: run_id[-1],
             clock=self.clock,
             settings=self.settings,
         )

@@ -13,7 +13,7 @@ from mosaic.events.proof import EventKey
 from mosaic.hosting.changes import Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.messaging.publisher import Publisher
-from mosaic.messaging.topology import event_topology
+from mosaic.messaging.topology import event_routing_key
 from mosaic.model.variables import names_of
 from mosaic_scheduler.adapters.aes_vault import AesVault
 from mosaic_scheduler.adapters.broker_telemetry import BrokerTelemetry
@@ -93,6 +93,7 @@ def build(
         fleet=fleet,
         dispatcher=CeleryDispatcher(celery or producer_app(settings.broker_url)),
         telemetry=told,
+        route=lambda run_id: event_routing_key(run_id, settings.event_shards),
         clock=clock,
         settings=round_settings,
     )
@@ -114,5 +115,5 @@ def build(
 
 def _over_the_broker(settings: Settings, event_key: EventKey) -> tuple[Publisher, Telemetry]:
     url = settings.events_broker_url or settings.broker_url
-    publisher = Publisher(url, event_topology(settings.event_shards), name="mosaic-scheduler")
+    publisher = Publisher(url, name="mosaic-scheduler")
     return publisher, BrokerTelemetry(publisher, event_key, shards=settings.event_shards)

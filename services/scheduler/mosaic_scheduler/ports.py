@@ -28,6 +28,7 @@ class OutboxKind(str, Enum):
     DISPATCH = "dispatch"  #: an agent, which looks at an attempt of its own
     RUN_ACCEPTED = "run_accepted"  #: telemetry, which shows runs only to who may see them
     RUN_FINISHED = "run_finished"  #: telemetry, which writes the manifest
+    PARKED = "parked"  #: nobody: it can never leave as it is; its payload says what it was and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +165,20 @@ class RunStore(Protocol):
     def save_usage(self, usage: Usage) -> None:
         """Write decayed use; nobody wakes."""
 
-    def outbox(self, limit: int) -> list[OutboxMessage]:
-        """Return messages not yet sent, oldest first."""
+    def outbox(self, limit: int, after: int = 0) -> list[OutboxMessage]:
+        """Return messages that are to be sent, oldest first, from the one after *after* on."""
 
     def sent(self, message_ids: Collection[int]) -> None:
         """Forget messages that have left."""
+
+    def park(self, message: OutboxMessage, reason: str) -> None:
+        """Keep *message*, with the reason, but send it no more."""
+
+    def parked(self) -> int:
+        """Return how many messages are parked."""
+
+    def unpark(self) -> None:
+        """Send what was parked again."""
 
     def note(self, entry: AuditEntry) -> None:
         """Write down what was decided and changes nothing else, such as a refusal; nobody wakes."""
@@ -200,6 +210,7 @@ class Telemetry(Protocol):
 
         Raises:
             Unavailable: not confirmed; it will be tried again.
+            QueueUnavailable: neither, but only the way of these runs is blocked.
 
         """
 
@@ -208,6 +219,8 @@ class Telemetry(Protocol):
 
         Raises:
             Unavailable: not confirmed; it will be tried again.
+            QueueUnavailable: neither, but only this way is blocked.
+            MessageRefused: it can never leave as it is.
 
         """
 
