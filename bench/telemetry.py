@@ -43,6 +43,7 @@ from mosaic.messaging.consumer import DONE, Delivery, Settlement, consume
 from mosaic.messaging.event_messages import BrokerFrameSink
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import EVENTS, event_queue, event_routing_key, event_topology
+from mosaic.testing.certificates import certificates, environment
 from mosaic.testing.ports import free_port
 from tests.servers.answers import plain_postgres_url
 from tests.servers.choice import ServerSet, servers
@@ -174,6 +175,7 @@ def _service(amqp_url: str, database_url: str, folder: str) -> Iterator[subproce
         "log_level": "error",
     }
     env = {**os.environ, **{variable_of("MOSAIC_TELEMETRY", name): value for name, value in settings.items()}}
+    env |= environment(certificates().service("telemetry"))
     process = subprocess.Popen([sys.executable, "-m", "mosaic_telemetry"], env=env)
     try:
         while not _is_ready(health):

@@ -241,7 +241,10 @@ class Desk:
     def report(self, claimed: Launch, fact: str, **details: Any) -> None:
         """Report a fact as the agent."""
         report = Report(claimed.run_id, claimed.attempt, claimed.control_token, fact, **details)
-        claims.report(report, store=self.store, clock=self.clock, retry=self.settings.retry)
+        with self.store.read() as work:
+            attempt = work.attempt(claimed.run_id, claimed.attempt)
+        sender = attempt.agent_id if attempt else AgentId("agent-1")
+        claims.report(report, sender, store=self.store, clock=self.clock, retry=self.settings.retry)
 
     def pause(self, run: Run, caller: Caller | None = None) -> Run:
         """Pause a run."""

@@ -16,6 +16,7 @@ from compose.make_secrets import rights
 from mosaic.client import Endpoints, Mosaic
 from mosaic.errors import MosaicError
 from mosaic.hosting.settings import SHARED, variable_of
+from mosaic.testing.certificates import Certificates, environment
 from mosaic.testing.ports import free_port
 from tests.servers.choice import ServerSet
 from tests.servers.fresh import fresh_database, fresh_user, fresh_vhost
@@ -60,6 +61,7 @@ class Stack:
         self._closing = ExitStack()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.python = install_drill(self.folder)
+        self.certificates = Certificates(self.folder / "pki")
         self.broker_url = self._closing.enter_context(fresh_vhost(self.servers.rabbitmq))
         self._second_scheduler = free_port()
         self._event_key = secrets.token_hex(32)
@@ -96,7 +98,8 @@ class Stack:
     @property
     def endpoints(self) -> Endpoints:
         """Where the services are."""
-        return Endpoints(**{name: f"127.0.0.1:{grpc}" for name, (grpc, _) in self._ports.items()})
+        addresses = (f"127.0.0.1:{self._ports[name][0]}" for name in SERVICES)
+        return Endpoints(*addresses, self.certificates.service("console"))
 
     def last_words(self) -> str:
         """Return the end of what every part printed and where the runs are, for a report."""
@@ -203,8 +206,11 @@ class Stack:
         return self._closing.enter_context(user)
 
     def _part(self, name: str, module: str, prefix: str, chosen: Mapping[str, str], health: int) -> Part:
+        service = prefix.rpartition("_")[2].lower()
         settings = {variable_of(prefix, key): value for key, value in chosen.items()}
         own = (prefix + "_", *SHARED.values())
         settings |= {key: value for key, value in self.settings.items() if key.startswith(own)}
+        tls = self.certificates.agent(name) if module == "mosaic.agent" else self.certificates.service(service)
+        settings |= environment(tls)
         settings["MOSAIC_GPUS"] = "sim:4"
         return Part(name, [sys.executable, "-m", module], settings, folder=self.folder, health=f"127.0.0.1:{health}")

@@ -73,7 +73,7 @@ def build(
     shared = engine.dialect.name == "postgresql"
     store = SqlRuns(engine)
     variables = names_of(settings.environment_names)
-    fleet = RegistryFleet(settings.registry_address, on_change=on_change, variables=variables)
+    fleet = RegistryFleet(settings.registry_address, settings.tls, on_change=on_change, variables=variables)
     publisher, told = (None, telemetry) if telemetry else _over_the_broker(settings, event_key)
     round_settings = RoundSettings(
         lease=timedelta(seconds=settings.lease_s),

@@ -30,9 +30,10 @@ def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Call
     Raises:
         WorkerBroken: the worker's environment cannot be used.
         WorkerNotFound: the worker named in the settings is not in it.
-        BadInput: ``MOSAIC_GPUS`` cannot be read.
+        BadInput: ``MOSAIC_GPUS`` cannot be read, or the files of TLS cannot be used.
         Refused: another agent uses the same home.
     """
+    settings.tls.read()
     release = hold_home(Path(settings.home))
     worker = choose_worker(
         _report(settings),
@@ -41,8 +42,8 @@ def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Call
         revisions=Revisions(settings.worker_revision, settings.platform_revision),
     )
     options = agent_options(settings, worker, env)
-    registry = GrpcRegistry(settings.registry_address)
-    scheduler = GrpcScheduler(settings.scheduler_address)
+    registry = GrpcRegistry(settings.registry_address, settings.tls)
+    scheduler = GrpcScheduler(settings.scheduler_address, settings.tls)
     events_url = settings.events_broker_url or settings.broker_url
     publisher = Publisher(events_url, name=options.agent_id)
 

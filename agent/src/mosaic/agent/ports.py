@@ -62,10 +62,11 @@ class Registry(Protocol):
 
         """
 
-    def retire(self, agent_id: str) -> None:
+    def retire(self, agent_id: str, session_token: str) -> None:
         """Ask for no new attempts here.
 
         Raises:
+            SessionRejected: register again.
             Unavailable: no answer; try again.
 
         """

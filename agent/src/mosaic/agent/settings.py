@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mosaic.errors import BadInput
-from mosaic.hosting.settings import EventSettings, read_settings
+from mosaic.hosting.settings import EventSettings, TlsSettings, read_settings
 from mosaic.ids import is_id
 from mosaic.worker.command import DEFAULT_HEARTBEAT_S
 
 
 @dataclass(frozen=True)
-class Settings(EventSettings):
+class Settings(EventSettings, TlsSettings):
     """An agent's settings, from variables ``MOSAIC_AGENT_*`` and those that it shares with others."""
 
     #: host:port of the registry's gRPC.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import grpc
 from prometheus_client import CollectorRegistry, Counter
 
 from mosaic.errors import BadInput
@@ -16,13 +15,13 @@ from mosaic.model.fleet import Announcement, Fleet, Gpu
 from mosaic.model.identity import Permission
 from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import registry_pb2 as pb
-from mosaic.wire.v1 import registry_pb2_grpc
+from mosaic.wire.v1.registry_pb2_grpc import RegistryServicer
 from mosaic_registry.bootstrap import Parts
 from mosaic_registry.domain.fleet import with_liveness, without_sessions
 from mosaic_registry.handlers import fleet as handlers
 
 
-class RegistryApi(registry_pb2_grpc.RegistryServicer):
+class RegistryApi(RegistryServicer):
     """One method per call of ``registry.proto``; errors become statuses in the server's interceptor."""
 
     def __init__(self, parts: Parts, metrics: CollectorRegistry) -> None:
@@ -60,6 +59,13 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
             self._parts.changes.notify()
         self._heartbeats.inc()
         return pb.HeartbeatResponse(draining=answer.draining)
+
+    @needs(Permission.AGENT)
+    def Retire(self, request: pb.RetireRequest, context: Any) -> pb.RetireResponse:
+        """Take an agent that wants no more out of planning."""
+        handlers.retire(AgentId(request.agent_id), request.session_token, catalog=self._catalog)
+        self._parts.changes.notify()
+        return pb.RetireResponse()
 
     @needs(Permission.AGENT)
     def Leave(self, request: pb.LeaveRequest, context: Any) -> pb.LeaveResponse:
@@ -113,10 +119,6 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
         """Let every watcher's call end."""
         self._stopping = True
         self._parts.changes.notify()
-
-    def add_to(self, server: grpc.Server) -> None:
-        """Serve these calls on *server*."""
-        registry_pb2_grpc.add_RegistryServicer_to_server(self, server)
 
 
 def _message(fleet: Fleet) -> pb.Fleet:

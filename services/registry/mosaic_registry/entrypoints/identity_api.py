@@ -8,8 +8,6 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any, TypeVar
 
-import grpc
-
 from mosaic.errors import BadInput
 from mosaic.hosting.access import caller_of, needs
 from mosaic.ids import TeamName, UserName
@@ -165,10 +163,6 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
         """End a token or session."""
         people.revoke(caller_of(context), request.credential_id, people=self._people)
         return pb.RevokeResponse()
-
-    def add_to(self, server: grpc.Server) -> None:
-        """Serve these calls on *server*."""
-        identity_pb2_grpc.add_IdentityServicer_to_server(self, server)
 
 
 def _address(request: Any) -> str:

@@ -10,7 +10,9 @@ from prometheus_client import CollectorRegistry
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
 from mosaic.ids import UserName
-from mosaic.wire.v1 import audit_pb2_grpc
+from mosaic.wire.v1.audit_pb2_grpc import add_AuditServicer_to_server
+from mosaic.wire.v1.identity_pb2_grpc import add_IdentityServicer_to_server
+from mosaic.wire.v1.registry_pb2_grpc import add_RegistryServicer_to_server
 from mosaic_registry.bootstrap import build, utc_now
 from mosaic_registry.entrypoints.audit_api import AUDIT, AuditApi
 from mosaic_registry.entrypoints.grpc_api import RegistryApi
@@ -35,9 +37,9 @@ class RegistryService:
         """Return its gRPC services."""
         trail = AuditApi(self._parts.catalog)
         return [
-            Registration("mosaic.wire.v1.Registry", self._api.add_to),
-            Registration("mosaic.wire.v1.Identity", self._identity.add_to),
-            Registration(AUDIT, lambda server: audit_pb2_grpc.add_AuditServicer_to_server(trail, server)),
+            Registration("mosaic.wire.v1.Registry", self._api, add_RegistryServicer_to_server),
+            Registration("mosaic.wire.v1.Identity", self._identity, add_IdentityServicer_to_server),
+            Registration(AUDIT, trail, add_AuditServicer_to_server),
         ]
 
     def token_for_owner(self, user: UserName) -> str:

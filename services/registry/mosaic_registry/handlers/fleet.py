@@ -100,6 +100,20 @@ def heartbeat(
     return HeartbeatAnswer(agent.draining or bool(node and node.draining), changed)
 
 
+def retire(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
+    """Take an agent that asks for it out of planning; what it runs goes on.
+
+    Raises:
+        SessionRejected: it is not the agent that says so.
+
+    """
+    _authenticated(agent_id, token, catalog)
+    with catalog.change() as draft:
+        agent = draft.agent(agent_id)
+        if agent is not None:
+            draft.put_agent(replace(agent, draining=True))
+
+
 def leave(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
     """Forget an agent that ends on purpose, and its node when nobody else stands on it.
 

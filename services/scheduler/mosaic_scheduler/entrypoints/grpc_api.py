@@ -240,7 +240,9 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     def Report(self, request: wire.ReportRequest, context: Any) -> wire.ReportResponse:
         """Take in a fact about an attempt."""
         fact = messages.read_report(request)
-        claims.report(fact, store=self._store, clock=self._clock, retry=self._rounds.retry)
+        peer = peer_of(context)
+        sender = AgentId(peer.agent_id if peer else "")
+        claims.report(fact, sender, store=self._store, clock=self._clock, retry=self._rounds.retry)
         self._changed()
         return wire.ReportResponse()
 

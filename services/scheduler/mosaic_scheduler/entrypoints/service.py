@@ -57,10 +57,9 @@ class SchedulerService:
     def registrations(self) -> Sequence[Registration]:
         """Return the gRPC services for a server."""
         name = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
-        trail = AuditApi(self._parts.store)
         return [
-            Registration(name, lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(self._api, server)),
-            Registration(AUDIT, lambda server: audit_pb2_grpc.add_AuditServicer_to_server(trail, server)),
+            Registration(name, self._api, scheduler_pb2_grpc.add_SchedulerServicer_to_server),
+            Registration(AUDIT, AuditApi(self._parts.store), audit_pb2_grpc.add_AuditServicer_to_server),
         ]
 
     def probes(self) -> dict[str, Probe]:

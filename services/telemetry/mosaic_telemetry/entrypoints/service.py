@@ -69,12 +69,7 @@ class TelemetryService:
 
     def registrations(self) -> Sequence[Registration]:
         """Return the gRPC APIs for a `mosaic.hosting.grpc_server.GrpcServer`."""
-        servicer = self.servicer()
-        return [
-            Registration(
-                SERVICE_NAME, lambda server: telemetry_pb2_grpc.add_TelemetryServicer_to_server(servicer, server)
-            )
-        ]
+        return [Registration(SERVICE_NAME, self.servicer(), telemetry_pb2_grpc.add_TelemetryServicer_to_server)]
 
     def probes(self) -> dict[str, Probe]:
         """Return what ``/readyz`` asks."""

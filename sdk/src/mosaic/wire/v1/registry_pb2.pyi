@@ -158,6 +158,18 @@ class HeartbeatResponse(_message.Message):
     draining: bool
     def __init__(self, draining: _Optional[bool] = ...) -> None: ...
 
+class RetireRequest(_message.Message):
+    __slots__ = ("agent_id", "session_token")
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    agent_id: str
+    session_token: str
+    def __init__(self, agent_id: _Optional[str] = ..., session_token: _Optional[str] = ...) -> None: ...
+
+class RetireResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class LeaveRequest(_message.Message):
     __slots__ = ("agent_id", "session_token")
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
