@@ -49,6 +49,8 @@ log = structlog.get_logger(__name__)
 _LOOPBACK = "127.0.0.1:0"
 _PROBE_TIMEOUT_S = 60.0
 _JOIN_TIMEOUT_S = 10.0
+#: At a stop nobody waits longer for what the next start delivers from this disk, or for a disk that is full.
+_SETTLE_TIMEOUT_S = 5.0
 #: How often newly installed workers are looked for.
 _LOOK_FOR_WORKERS_S = 2.0
 
@@ -209,6 +211,7 @@ class Platform:
             home=self.home / "agents" / worker.name,
             runs_root=self.home / "runs",
             environment=self.env,
+            settle_timeout_s=_SETTLE_TIMEOUT_S,
         )
         agent = Agent(
             options,
@@ -239,7 +242,7 @@ class Platform:
 
     def _watch_for_workers(self) -> None:
         seen = _installed(self.home)
-        trouble = Trouble(self.home, lambda: check(self._probes), lambda news: self.tell(news))
+        trouble = Trouble(self.home, lambda: check(self._probes), lambda news: self.tell(news), now_s=time.monotonic())
         while not self._stopping.wait(_LOOK_FOR_WORKERS_S):
             try:
                 trouble.look(time.monotonic())
