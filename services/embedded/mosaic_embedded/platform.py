@@ -161,7 +161,7 @@ class Platform:
     def _agents_fault(self) -> str | None:
         if not self._is_up:
             return "they are being started"
-        faults = [f"{name}: {why}" for name, agent in self.agents.items() for why in agent.faults().values()]
+        faults = [f"{name}: {why}" for name, agent in list(self.agents.items()) for why in agent.faults().values()]
         return "; ".join(faults) or None
 
     def _host(self, name: str, service: Service, started: ExitStack) -> str:
