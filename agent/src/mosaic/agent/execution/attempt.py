@@ -189,6 +189,7 @@ class Attempt:
         elif self._ending is None:
             self._ending = ending
             self._timers.cancel("hang", "wall", "pause")
+            self._listener.hear_out()
             self._child.signal_group(signal.SIGTERM)
             self._child.signal_group(signal.SIGCONT)
             self._paused_at = None
