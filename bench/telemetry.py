@@ -37,17 +37,20 @@ from mosaic.agent.telemetry.pipes import Listener
 from mosaic.agent.telemetry.shipper import Shipper
 from mosaic.agent.telemetry.spool import FRAME_BYTES, Spool
 from mosaic.agent.telemetry.stream import Stream
+from mosaic.events.proof import EventKey
 from mosaic.hosting.settings import variable_of
 from mosaic.messaging.consumer import DONE, Delivery, Settlement, consume
 from mosaic.messaging.event_messages import BrokerFrameSink
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import EVENTS, event_queue, event_routing_key, event_topology
+from mosaic.testing.certificates import certificates, environment
 from mosaic.testing.ports import free_port
 from tests.servers.answers import plain_postgres_url
 from tests.servers.choice import ServerSet, servers
 from tests.servers.fresh import fresh_database
 
 RUN_ID = "01JD00000000000000BENCH000"
+EVENT_KEY = "0" * 64
 LINE_BYTES = 200
 _BLOCK_LINES = 2_000
 _IN_FLIGHT = 64
@@ -90,12 +93,13 @@ def work(events: int) -> None:
 
 def be_agent(url: str, events: int) -> None:
     """Be the agent of one attempt: read the worker's pipe, spool, ship; say when the worker began and what it took."""
-    publisher = Publisher(url, event_topology())
+    publisher = Publisher(url)
     shipper = Shipper(BrokerFrameSink(publisher))
     shipper.start()
     with tempfile.TemporaryDirectory() as folder:
         backlog = Backlog(2**33)
-        spool = Spool(Path(folder), RUN_ID, 1, on_growth=backlog.change)
+        event_key = EventKey(EVENT_KEY).of_attempt(RUN_ID, 1)
+        spool = Spool(Path(folder), RUN_ID, 1, event_key=event_key, on_growth=backlog.change)
         shipper.add(spool)
         stream = Stream(spool, mask=Mask({}), backlog=backlog, clock=time.time)
         spent_s = asyncio.run(_listen(stream, shipper, events))
@@ -165,11 +169,13 @@ def _service(amqp_url: str, database_url: str, folder: str) -> Iterator[subproce
         "database_url": database_url,
         "broker_url": amqp_url,
         "manifest_root": folder,
+        "event_key": EVENT_KEY,
         "grpc_address": "127.0.0.1:0",
         "health_address": health,
         "log_level": "error",
     }
     env = {**os.environ, **{variable_of("MOSAIC_TELEMETRY", name): value for name, value in settings.items()}}
+    env |= environment(certificates().service("telemetry"))
     process = subprocess.Popen([sys.executable, "-m", "mosaic_telemetry"], env=env)
     try:
         while not _is_ready(health):
@@ -209,7 +215,7 @@ def measure_bare(amqp_url: str, events: int) -> float:
     per_batch = FRAME_BYTES // LINE_BYTES
     body = some_lines(0, per_batch)
     message = Message(EVENTS, event_routing_key(RUN_ID, 4), body)
-    publisher = Publisher(amqp_url, event_topology())
+    publisher = Publisher(amqp_url)
     publisher.publish([message])
     batches = events // per_batch
     started = time.time()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,10 +17,9 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from prometheus_client import CollectorRegistry
 
-from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.model.resources import Resources
-from mosaic.wire.channel import open_channel
+from mosaic.testing.certificates import Everybody, certificates
 from mosaic.wire.v1 import (
     registry_pb2,
     registry_pb2_grpc,
@@ -31,11 +30,10 @@ from mosaic.wire.v1 import (
 )
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
-from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_telemetry.entrypoints.service import build as build_telemetry
 from mosaic_telemetry.settings import Settings as TelemetrySettings
 from tests.fakes.scheduler import Desk, a_fleet
-from tests.fakes.telemetry import RUN, a_finished_run, encoded, episode, metrics
+from tests.fakes.telemetry import EVENT_KEY, RUN, a_finished_run, encoded, episode, metrics
 
 TEXTS = ["nonsense", "", "\0", "\N{SNOWMAN}", "x" * 5000]
 REALS = [math.nan, math.inf, -math.inf, -1.0, 1e308]
@@ -131,7 +129,7 @@ def announcement() -> registry_pb2.RegisterWorkerRequest:
 def registry(url: Url, folder: Path) -> Iterator[Served]:
     service = RegistryService(RegistrySettings(url("mosaic_registry.adapters.migrations")), metrics=CollectorRegistry())
     service.start()
-    with served(service.registration(), registry_pb2_grpc.RegistryStub) as stub:
+    with served(service.registrations(), registry_pb2_grpc.RegistryStub) as stub:
 
         def display(message: Any) -> Callable[[], Message]:
             """Return how *message* is made for an agent that has just registered."""
@@ -146,6 +144,7 @@ def registry(url: Url, folder: Path) -> Iterator[Served]:
         good: dict[str, Callable[[], Message]] = {
             "RegisterWorker": announcement,
             "Heartbeat": display(registry_pb2.HeartbeatRequest),
+            "Retire": display(registry_pb2.RetireRequest),
             "Leave": display(registry_pb2.LeaveRequest),
             "DescribeWorker": lambda: registry_pb2.DescribeWorkerRequest(name="toy"),
             "GetFleet": registry_pb2.GetFleetRequest,
@@ -159,15 +158,7 @@ def registry(url: Url, folder: Path) -> Iterator[Served]:
 @contextmanager
 def scheduler(url: Url, folder: Path) -> Iterator[Served]:
     desk = Desk(folder, a_fleet(cpus=1000, slots=1000), url=url("mosaic_scheduler.adapters.migrations"))
-    api = SchedulerApi(
-        store=desk.store,
-        fleet=desk.fleet,
-        secrets=desk.secrets,
-        clock=desk.clock,
-        rounds=desk.settings,
-        changes=ChangeSignal(),
-        changed=lambda: None,
-    )
+    api = desk.api()
 
     def admitted() -> str:
         run = desk.submit(max_retries=0, resources=Resources(memory_mb=1))
@@ -194,10 +185,9 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
     def submission() -> Message:
         return scheduler_pb2.SubmitRequest(spec=scheduler_pb2.RunSpec(worker="toy", priority="low"))
 
-    registration = Registration(
-        "mosaic.wire.v1.Scheduler", lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(api, server)
-    )
-    with served(registration, scheduler_pb2_grpc.SchedulerStub) as stub:
+    add = scheduler_pb2_grpc.add_SchedulerServicer_to_server
+    registration = Registration("mosaic.wire.v1.Scheduler", api, add)
+    with served([registration], scheduler_pb2_grpc.SchedulerStub) as stub:
         run_id = admitted()
         good: dict[str, Callable[[], Message]] = {
             "Submit": submission,
@@ -222,7 +212,7 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
 @contextmanager
 def telemetry(url: Url, folder: Path) -> Iterator[Served]:
     database = url("mosaic_telemetry.adapters.migrations")
-    service = build_telemetry(TelemetrySettings(database_url=database, manifest_root=str(folder)))
+    service = build_telemetry(TelemetrySettings(database_url=database, manifest_root=str(folder), event_key=EVENT_KEY))
     service.start()
     service.ingest.send([encoded([*metrics(5), episode(1, 2.0)])])
     service.run_finished(a_finished_run(5))
@@ -236,17 +226,18 @@ def telemetry(url: Url, folder: Path) -> Iterator[Served]:
         "Summarise": lambda: telemetry_pb2.SummariseRequest(run_ids=[RUN]),
         "GetManifest": lambda: telemetry_pb2.GetManifestRequest(run_id=RUN),
     }
-    with served(service.registration(), telemetry_pb2_grpc.TelemetryStub) as stub:
+    with served(service.registrations(), telemetry_pb2_grpc.TelemetryStub) as stub:
         yield Served(stub, good)
     service.stop()
 
 
 @contextmanager
-def served(registration: Registration, stub: Any) -> Iterator[Any]:
-    server = GrpcServer([registration], "127.0.0.1:0")
+def served(registrations: Sequence[Registration], stub: Any) -> Iterator[Any]:
+    server = GrpcServer(registrations, "127.0.0.1:0", certificates().service("any"))
     server.start()
-    with open_channel(server.address) as channel:
-        yield stub(channel)
+    everybody = Everybody(server.address, "any", stub, type(registrations[0].servicer))
+    yield everybody
+    everybody.close()
     server.stop(grace_s=0)
 
 
@@ -278,6 +269,7 @@ FAIR = {
     grpc.StatusCode.NOT_FOUND,
     grpc.StatusCode.FAILED_PRECONDITION,
     grpc.StatusCode.UNAUTHENTICATED,
+    grpc.StatusCode.PERMISSION_DENIED,
 }
 
 

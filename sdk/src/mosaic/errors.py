@@ -7,7 +7,10 @@
     ├── NotFound
     │   ├── RunNotFound
     │   └── WorkerNotFound
+    ├── Unauthenticated          nobody knows who asks
     ├── Refused                  understood, but not now or not by you
+    │   ├── Forbidden
+    │   ├── TooManyRequests
     │   ├── IllegalTransition
     │   ├── StaleAttempt
     │   └── SessionRejected
@@ -85,11 +88,42 @@ class WorkerNotFound(NotFound):
         super().__init__(f"no worker is called {name!r}{did_you_mean(name, self.known)} (known: {listing})")
 
 
+class Unauthenticated(MosaicError):
+    """Who asks is not known."""
+
+    code = "unauthenticated"
+    exit_code = 7
+
+
 class Refused(MosaicError):
     """Understood, but it cannot be done now."""
 
     code = "refused"
     exit_code = 4
+
+
+class Forbidden(Refused):
+    """They may see it, but not do this to it."""
+
+    code = "forbidden"
+
+    def __init__(self, user: str, permission: str, what: str) -> None:
+        """Say which *permission* on *what* is missing."""
+        self.permission = permission
+        super().__init__(f"{user} may not do this to {what}: it takes {permission}; ask an admin of the team or fleet")
+
+
+class TooManyRequests(Refused):
+    """They ask faster than anybody may; the same again later is looked at."""
+
+    code = "too_many_requests"
+    #: When to try again, where it is not said.
+    retry_after_s = 5.0
+
+    def __init__(self, what: str, retry_after_s: float) -> None:
+        """Say too many of *what* there were, and when the next one is looked at."""
+        self.retry_after_s = retry_after_s
+        super().__init__(f"too many {what}; try again in {max(1, round(retry_after_s))} s")
 
 
 class IllegalTransition(Refused):
@@ -137,6 +171,18 @@ class BrokerUnavailable(Unavailable):
     code = "broker_unavailable"
 
 
+class QueueUnavailable(BrokerUnavailable):
+    """The broker works, but one of its queues takes nothing: it is missing, full, or has lost its replicas."""
+
+    code = "queue_unavailable"
+
+
+class MessageRefused(MosaicError):
+    """The broker will never take this message."""
+
+    code = "message_refused"
+
+
 class DatabaseUnavailable(Unavailable):
     """The database does not answer."""
 
@@ -178,6 +224,22 @@ class RunUnfinished(MosaicError):
         self.state = state
         told = why or f"it goes on; `mosaic follow {run_id}` watches it"
         super().__init__(f"run {run_id} is still {state} after {within_s:g} s: {told}")
+
+
+def revive(code: str, sentence: str) -> MosaicError | None:
+    """Return the error of that *code* with the sentence it had elsewhere; None when the code is none of ours.
+
+    Its facts stayed there; the class and its sentence are what a caller needs.
+    """
+    kinds = MosaicError.__subclasses__()
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    found = next((kind for kind in kinds if kind.code == code and kind.__module__ == __name__), None)
+    if found is None:
+        return None
+    error = found.__new__(found)
+    Exception.__init__(error, sentence)
+    return error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -11,7 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from mosaic.errors import BadInput
 from mosaic.model.attempt import Launch
+from mosaic.model.variables import unsafe_faults
 
 #: What a child may inherit from the agent. Everything else, tokens above all, stays here.
 INHERITED = frozenset(
@@ -21,6 +24,8 @@ INHERITED = frozenset(
     }
 )
 INHERITED_PREFIXES = ("LC_", "SSL_CERT_", "NVIDIA_")
+#: What stands behind this in the agent's environment is what the machine's operator sets for every worker.
+OPERATOR_PREFIX = "MOSAIC_WORKER_ENV_"
 
 #: Libraries that would otherwise start one thread per core of the machine, whatever the lease says.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCH_NUM_THREADS")
@@ -64,22 +69,36 @@ def prepare(runs_root: Path, launch: Launch) -> tuple[RunDirectory, Path]:
 
     """
     directory = RunDirectory(runs_root / launch.run_id)
+    runs_root.mkdir(parents=True, exist_ok=True)
+    directory.path.mkdir(exist_ok=True)
+    with contextlib.suppress(PermissionError):  # it is somebody else's, who shares the place
+        directory.path.chmod(0o700)
     for name in _FOLDERS:
-        (directory.path / name).mkdir(parents=True, exist_ok=True)
+        (directory.path / name).mkdir(exist_ok=True)
     path = directory.path / "config" / f"attempt-{launch.attempt}.json"
-    path.write_text(json.dumps(_config(launch), indent=2), encoding="utf-8")
+    _write_anew(path, json.dumps(_config(launch), indent=2))
     return directory, path
 
 
 def child_environment(
     inherited: Mapping[str, str], launch: Launch, directory: RunDirectory, *, heartbeat_s: float
 ) -> dict[str, str]:
-    """Return the whole environment of a child: an allow-list of ours, what the run asks for, its secrets."""
+    """Return the whole environment of a child: an allow-list of ours and what the run asks for.
+
+    Its secrets are handed over otherwise: what stands here, others on the machine may be able to read.
+
+    Raises:
+        BadInput: the run asks for variables that decide which code runs, or that cannot be.
+
+    """
+    faults = list(unsafe_faults(launch.spec.environment, launch.secrets))
+    if faults:
+        raise BadInput(f"run {launch.run_id}", faults)
     threads = str(max(1, math.floor(launch.lease.cpus)))
     environment = screenless_drawing() | {name: value for name, value in inherited.items() if _may_inherit(name)}
     environment |= dict.fromkeys(_THREAD_VARIABLES, threads)
+    environment |= _of_operator(inherited)
     environment |= launch.spec.environment
-    environment |= launch.secrets
     environment |= {
         "PYTHONUNBUFFERED": "1",
         "CUDA_VISIBLE_DEVICES": ",".join(launch.lease.gpu_ids),
@@ -114,6 +133,15 @@ def mujoco_backend(find: Callable[[str], str | None]) -> str | None:
     return "osmesa" if find("OSMesa") else None
 
 
+def _write_anew(path: Path, text: str) -> None:
+    # An earlier attempt may have left a link here, or put one in the place of the folder.
+    if path.parent.is_symlink():
+        raise NotADirectoryError(f"{path.parent} is a link")
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def _config(launch: Launch) -> dict[str, object]:
     seed = {} if launch.spec.seed is None else {"seed": launch.spec.seed}
     return {**launch.spec.config, "run_id": launch.run_id, **seed}
@@ -121,6 +149,11 @@ def _config(launch: Launch) -> dict[str, object]:
 
 def _may_inherit(name: str) -> bool:
     return name in INHERITED or name.startswith(INHERITED_PREFIXES)
+
+
+def _of_operator(inherited: Mapping[str, str]) -> dict[str, str]:
+    names = (name for name in inherited if name.startswith(OPERATOR_PREFIX))
+    return {name.removeprefix(OPERATOR_PREFIX): inherited[name] for name in names}
 
 
 @cache

@@ -13,10 +13,13 @@ from typing import TextIO
 
 from rich.console import Console
 
+from mosaic.agent.execution.child import adopt_strays
+from mosaic.agent.execution.kernel import hide_memory
 from mosaic.cli.console import display, new_console
 from mosaic.home import home_directory
 from mosaic.hosting.logs import configure_logs
 from mosaic.hosting.signals import StopSignal
+from mosaic.processes import has_given_up_privileges
 from mosaic_embedded.platform import Platform
 
 _PREFERRED = "reference"
@@ -29,6 +32,9 @@ def serve(
     env = {**os.environ, "MOSAIC_HOME": str(home)}
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
+    hide_memory()
+    if not has_given_up_privileges(os.getpid()):
+        adopt_strays()
     terminal = new_console()
     with _journal(home) as journal:
         configure_logs("mosaic", level=log_level, as_json=True, stream=journal)

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from mosaic.ids import AgentId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, RunFinished
-from mosaic.model.run import Change, Run, RunFilter
+from mosaic.model.audit import AuditEntry, AuditFilter
+from mosaic.model.run import Change, Run, RunAccepted, RunFilter
 from mosaic.model.team import Team
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Node, Usage
@@ -23,7 +24,9 @@ class OutboxKind(str, Enum):
     """To whom a message goes."""
 
     DISPATCH = "dispatch"  #: an agent, which looks at an attempt of its own
+    RUN_ACCEPTED = "run_accepted"  #: telemetry, which shows runs only to who may see them
     RUN_FINISHED = "run_finished"  #: telemetry, which writes the manifest
+    PARKED = "parked"  #: nobody: it can never leave as it is; its payload says what it was and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ class RunTransaction(Protocol):
     def run(self, run_id: RunId) -> Run | None:
         """Return the run, or None."""
 
-    def runs_like(self, part: str) -> list[Run]:
-        """Return at most two runs whose id starts or ends with *part*."""
+    def runs_like(self, part: str, *, teams: Collection[TeamName] | None = None) -> list[Run]:
+        """Return at most two runs of *teams* (None = of all) whose id starts or ends with *part*."""
 
     def attempt(self, run_id: RunId, attempt: int) -> Attempt | None:
         """Return that attempt, or None."""
@@ -60,14 +63,18 @@ class RunTransaction(Protocol):
     def history(self, run_id: RunId) -> list[Change]:
         """Return every change of the run, oldest first."""
 
-    def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[Run]:
-        """Return runs, newest first, whose id is lower than *before* (empty = no bound)."""
+    def list_runs(
+        self, wanted: RunFilter, *, limit: int, before: str, teams: Collection[TeamName] | None = None
+    ) -> list[Run]:
+        """Return runs of *teams* (None = of all), newest first, whose id is lower than *before* (empty = no bound)."""
 
     def revision(self) -> int:
         """Return the newest revision given; what is read after it in this transaction is at least as new."""
 
-    def changed_since(self, revision: int) -> list[tuple[Run, Attempt | None]]:
-        """Return runs changed after *revision* with the attempt that counts, oldest change first."""
+    def changed_since(
+        self, revision: int, *, teams: Collection[TeamName] | None = None
+    ) -> list[tuple[Run, Attempt | None]]:
+        """Return runs of *teams* (None = of all) changed after *revision* with their attempts, oldest change first."""
 
     def active(self) -> list[tuple[Run, Attempt | None]]:
         """Return every run that has not ended, with the attempt that counts."""
@@ -114,6 +121,9 @@ class RunTransaction(Protocol):
     def usage(self) -> Usage:
         """Return decayed use as last written."""
 
+    def audit(self, entry: AuditEntry) -> None:
+        """Write down what was decided."""
+
 
 class RunStore(Protocol):
     """The store of runs: the one truth, whatever the broker or an agent remembers."""
@@ -140,11 +150,26 @@ class RunStore(Protocol):
     def save_usage(self, usage: Usage) -> None:
         """Write decayed use; nobody wakes."""
 
-    def outbox(self, limit: int) -> list[OutboxMessage]:
-        """Return messages not yet sent, oldest first."""
+    def outbox(self, limit: int, after: int = 0) -> list[OutboxMessage]:
+        """Return messages that are to be sent, oldest first, from the one after *after* on."""
 
     def sent(self, message_ids: Collection[int]) -> None:
         """Forget messages that have left."""
+
+    def park(self, message: OutboxMessage, reason: str) -> None:
+        """Keep *message*, with the reason, but send it no more."""
+
+    def parked(self) -> int:
+        """Return how many messages are parked."""
+
+    def unpark(self) -> None:
+        """Send what was parked again."""
+
+    def note(self, entry: AuditEntry) -> None:
+        """Write down what was decided and changes nothing else, such as a refusal; nobody wakes."""
+
+    def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
+        """Return the first *limit* entries of *teams* (None = of everything) that are *wanted*, oldest first."""
 
     def ping(self) -> None:
         """Raise `DatabaseUnavailable` unless the database answers."""
@@ -162,14 +187,25 @@ class Dispatcher(Protocol):
         """
 
 
-class RunFinishedPublisher(Protocol):
-    """Tells telemetry that a run has ended and how."""
+class Telemetry(Protocol):
+    """Hears whose a run is before it shows anything of it, and that it has ended and how."""
 
-    def publish(self, finished: RunFinished) -> None:
+    def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
+        """Say whose runs are; telling twice is harmless.
+
+        Raises:
+            Unavailable: not confirmed; it will be tried again.
+            QueueUnavailable: neither, but only the way of these runs is blocked.
+
+        """
+
+    def run_finished(self, finished: RunFinished) -> None:
         """Hand over an ended run; telling twice is harmless.
 
         Raises:
             Unavailable: not confirmed; it will be tried again.
+            QueueUnavailable: neither, but only this way is blocked.
+            MessageRefused: it can never leave as it is.
 
         """
 
@@ -183,6 +219,8 @@ class WorkerFacts:
     config_schema: Mapping[str, Any]
     capabilities: Mapping[str, Any]
     resume_grade: ResumeGrade | None
+    #: What a submission may set in its environment, beside what is allowed for all.
+    variables: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +252,10 @@ class Fleet(Protocol):
 
 
 class Secrets(Protocol):
-    """Where secret values are; they pass through at the claim and are kept nowhere."""
+    """Where secret values are; they pass through at the claim and are kept nowhere else."""
 
-    def value(self, name: str) -> str | None:
-        """Return the secret called *name*, or None."""
+    def value(self, name: str, *, user: UserName, team: TeamName) -> str | None:
+        """Return the secret that a run of *user* in *team* means by *name*, or None: others' secrets do not exist."""
 
 
 class Leadership(Protocol):

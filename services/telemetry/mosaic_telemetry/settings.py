@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mosaic.hosting.settings import EventSettings, read_settings
+from mosaic.hosting.settings import EventSettings, TlsSettings, read_settings
 
 
 @dataclass(frozen=True)
-class Settings(EventSettings):
+class Settings(EventSettings, TlsSettings):
     """The telemetry service's settings, from variables ``MOSAIC_TELEMETRY_*`` and those that it shares with others."""
 
     database_url: str  #: ``sqlite:///file`` or ``postgresql://...``
     manifest_root: str  #: directory of the manifests, one folder per run
+    #: Shared with the scheduler alone: proves who sent an event. ``openssl rand -hex 32`` makes one.
+    event_key: str
     #: ``amqp://...``; without any broker agents hand over their frames in this process.
     broker_url: str = ""
     #: ``redis://...``, so that a follower of one replica hears what another stored; empty for one replica.

@@ -52,6 +52,7 @@ def test_names_are_drawn_as_they_are_written(name: str) -> None:
     ("text", "seen"),
     [
         pytest.param("\x1b]0;owned\x07", "\\x1b]0;owned\\x07", id="a title of the window"),
+        pytest.param("exe.\u202egnp", "exe.\\u202egnp", id="the other direction"),
         pytest.param("\x1b[2J\x1b[H", "\\x1b[2J\\x1b[H", id="an empty screen"),
         pytest.param("\x9b2J", "\\x9b2J", id="the same in one character"),
         pytest.param("a\x08b\x00", "a\\x08b\\x00", id="a backspace and a zero"),

@@ -26,6 +26,7 @@ from mosaic_telemetry.handlers.logs import follow_logs, read_logs
 from mosaic_telemetry.ports import Position, StepRange
 from tests.fakes.databases import migrated_file
 from tests.fakes.telemetry import (
+    KEY,
     NOON,
     RUN,
     InMemoryManifests,
@@ -38,6 +39,7 @@ from tests.fakes.telemetry import (
     packed,
     resumed,
     saved,
+    signed,
 )
 
 START = Position(0, 0)
@@ -54,7 +56,7 @@ class Desk:
         self.manifests = InMemoryManifests()
 
     def put(self, *bodies: bytes) -> IngestReport:
-        return ingest(bodies, store=self.store, feed=self.feed)
+        return ingest([*map(signed, bodies)], key=KEY, store=self.store, feed=self.feed)
 
     def finish(self, *last_seqs: int) -> None:
         note_finished(a_finished_run(*last_seqs), store=self.store, clock=self.clock, patience=PATIENCE)
@@ -133,7 +135,7 @@ def test_a_manifest_that_is_not_there_says_why(desk: Desk) -> None:
         manifest_of(RUN, store=desk.store)
 
     desk.put(packed(metrics(1)))
-    with pytest.raises(NotFound, match="it has not ended"):
+    with pytest.raises(NotFound, match="its end has not been heard of"):
         manifest_of(RUN, store=desk.store)
 
     desk.finish(9)

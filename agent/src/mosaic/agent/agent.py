@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ from mosaic.agent.execution.child import death_wrapper
 from mosaic.agent.execution.leases import LeaseKeeper
 from mosaic.agent.execution.recovery import recover
 from mosaic.agent.execution.supervisor import AttemptSupervisor, Stores
+from mosaic.agent.execution.walls import Walls
 from mosaic.agent.inventory import find_gpus
 from mosaic.agent.ports import PROTOCOL_VERSIONS, DispatchListener, Registry, Scheduler, WorkerProfile
 from mosaic.agent.telemetry.backlog import Backlog
@@ -61,6 +62,7 @@ class AgentOptions:
     #: Where run directories are, shared by all agents that may execute attempts of the same run.
     runs_root: Path
     environment: Mapping[str, str]
+    walls: Walls = field(default_factory=Walls)
     heartbeat_s: float = DEFAULT_HEARTBEAT_S
     spool_limit_bytes: int = 1024**3
     #: At a stop: how long attempts, reports and lines may take to finish.
@@ -80,7 +82,7 @@ class AgentOptions:
 
 def queue_name(worker: str, agent_id: str) -> str:
     """Return the queue on which an agent receives dispatches."""
-    return f"runs.{worker}.{agent_id}"
+    return f"dispatch.{worker}.{agent_id}"
 
 
 class Agent:
@@ -128,6 +130,8 @@ class Agent:
 
     def start(self) -> None:
         """Clean up after a predecessor, then listen and join the fleet. Returns when dispatches arrive."""
+        for wall in self.missing_walls():
+            log.info("a wall around attempts is missing", wall=wall)
         recover(self._stores, self._around)
         self._shipper.start()
         self._supervisor.open()
@@ -187,6 +191,10 @@ class Agent:
             "dispatch": lambda: self._listener.fault,
         }
 
+    def missing_walls(self) -> list[str]:
+        """Return which walls around attempts there are not on this machine."""
+        return self._options.walls.missing()
+
     def running(self) -> int:
         """Return how many attempts are executed here now."""
         return len(self._supervisor.held())
@@ -215,6 +223,7 @@ class Agent:
             environment=self._options.environment,
             heartbeat_s=self._options.heartbeat_s,
             death_wrapper=death_wrapper(),
+            walls=self._options.walls,
             send=self._report_sender.send,
             on_frames=self._shipper.wake,
         )

@@ -19,7 +19,7 @@ def written(value: Any) -> Any:
     if not (is_dataclass(value) and type(value).__module__.startswith("mosaic.model.")):
         return value
     # Protobuf, which the codec needs, takes longer to import than most commands take.
-    from mosaic.wire.codec import to_json
+    from mosaic.model.codec import to_json
 
     document = to_json(value)
     for field in fields(value):

@@ -8,19 +8,17 @@ import grpc
 
 from mosaic.errors import (
     BadInput,
-    BrokerUnavailable,
-    DatabaseUnavailable,
-    IllegalTransition,
+    Forbidden,
     MosaicError,
     NotFound,
     Refused,
-    RunNotFound,
     ServiceUnavailable,
     SessionRejected,
-    StaleAttempt,
+    TooManyRequests,
+    Unauthenticated,
     Unavailable,
     WorkerBroken,
-    WorkerNotFound,
+    revive,
 )
 
 #: Trailing metadata that carries our stable error code beside the gRPC status.
@@ -31,6 +29,9 @@ STATUS: dict[type[MosaicError], grpc.StatusCode] = {
     BadInput: grpc.StatusCode.INVALID_ARGUMENT,
     NotFound: grpc.StatusCode.NOT_FOUND,
     Refused: grpc.StatusCode.FAILED_PRECONDITION,
+    Forbidden: grpc.StatusCode.PERMISSION_DENIED,
+    TooManyRequests: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    Unauthenticated: grpc.StatusCode.UNAUTHENTICATED,
     SessionRejected: grpc.StatusCode.UNAUTHENTICATED,
     Unavailable: grpc.StatusCode.UNAVAILABLE,
     WorkerBroken: grpc.StatusCode.FAILED_PRECONDITION,
@@ -39,25 +40,6 @@ STATUS: dict[type[MosaicError], grpc.StatusCode] = {
 
 #: What a call ends with when its server is away, too slow, or ends before it has answered.
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
-
-_BY_CODE: dict[str, type[MosaicError]] = {
-    kind.code: kind
-    for kind in (
-        BadInput,
-        BrokerUnavailable,
-        DatabaseUnavailable,
-        IllegalTransition,
-        NotFound,
-        Refused,
-        RunNotFound,
-        ServiceUnavailable,
-        SessionRejected,
-        StaleAttempt,
-        Unavailable,
-        WorkerBroken,
-        WorkerNotFound,
-    )
-}
 
 
 def status_of(error: MosaicError) -> grpc.StatusCode:
@@ -73,18 +55,11 @@ def error_from(rpc_error: grpc.RpcError, *, service: str, address: str) -> Mosai
     call = cast("Any", rpc_error)  # what a stub raises is an RpcError and a Call at once
     code = next((value for key, value in call.trailing_metadata() or () if key == CODE_KEY), "")
     details = call.details() or str(rpc_error)
-    kind = _BY_CODE.get(str(code))
-    if kind is not None:
-        return _revive(kind, details)
+    ours = revive(str(code), details) if code else None
+    if ours is not None:
+        return ours
     if call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return BadInput(f"a request to {service}", [f"is too large: {details}"])
     if call.code() in _GONE:
         return ServiceUnavailable(service, address, details.splitlines()[0][:200])
     return MosaicError(f"{service} at {address} failed: {details}")
-
-
-def _revive(kind: type[MosaicError], sentence: str) -> MosaicError:
-    # The facts stayed on the server; the class and its sentence are what a caller needs.
-    error = kind.__new__(kind)
-    Exception.__init__(error, sentence)
-    return error

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mosaic.model.codec import from_json, to_json
 from mosaic.model.fleet import Node, Worker
-from mosaic.wire.codec import from_json, to_json
 from mosaic_registry.domain.fleet import RegisteredAgent
 
 #: Fields of a worker that have a column of their own; the others stand in ``description``.

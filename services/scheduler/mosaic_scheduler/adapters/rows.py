@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from mosaic.ids import TeamName, UserName
+from mosaic.model.codec import to_json
 from mosaic.model.run import MAX_NAME, Run
-from mosaic.wire.codec import to_json
 from mosaic_scheduler.domain.snapshot import Usage
 
 #: Known from the attempt that counts, so they are in its row and not in that of the run.

@@ -16,11 +16,12 @@ from mosaic.hosting.database import transaction
 from mosaic.ids import AgentId, RunId, TeamName, UserName
 from mosaic.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptState, RunState
 from mosaic.model.attempt import Attempt
+from mosaic.model.audit import AuditEntry, AuditFilter
+from mosaic.model.codec import from_json, to_json
 from mosaic.model.run import Change, Run, RunFilter
 from mosaic.model.team import Team
-from mosaic.wire.codec import from_json, to_json
 from mosaic_scheduler.adapters import rows
-from mosaic_scheduler.adapters.tables import attempts, history, ledger, outbox, runs, submits, teams
+from mosaic_scheduler.adapters.tables import attempts, audit, history, ledger, outbox, runs, submits, teams
 from mosaic_scheduler.domain.snapshot import Usage
 from mosaic_scheduler.ports import OutboxKind, OutboxMessage, RunTransaction
 
@@ -31,6 +32,9 @@ CHANNEL = "mosaic_scheduler"
 
 _RUN_ENDED = sorted(state.value for state in RUN_TERMINAL)
 _ATTEMPT_ENDED = sorted(state.value for state in ATTEMPT_TERMINAL)
+
+
+_IS_PARKED = outbox.c.kind == OutboxKind.PARKED.value
 
 
 class SqlRuns:
@@ -71,10 +75,11 @@ class SqlRuns:
         with transaction(self._engine) as connection:
             connection.execute(sa.update(ledger).where(ledger.c.name == "usage").values(document=document))
 
-    def outbox(self, limit: int) -> list[OutboxMessage]:
-        """Return messages not yet sent, oldest first."""
+    def outbox(self, limit: int, after: int = 0) -> list[OutboxMessage]:
+        """Return messages that are to be sent, oldest first, from the one after *after* on."""
+        leaving = sa.select(outbox).where(outbox.c.id > after, ~_IS_PARKED)
         with transaction(self._reader) as connection:
-            found = connection.execute(sa.select(outbox).order_by(outbox.c.id).limit(limit)).mappings()
+            found = connection.execute(leaving.order_by(outbox.c.id).limit(limit)).mappings()
             return [
                 OutboxMessage(OutboxKind(row["kind"]), RunId(row["run_id"]), row["attempt"], row["payload"], row["id"])
                 for row in found
@@ -85,6 +90,37 @@ class SqlRuns:
         if message_ids:
             with transaction(self._engine) as connection:
                 connection.execute(sa.delete(outbox).where(outbox.c.id.in_(list(message_ids))))
+
+    def park(self, message: OutboxMessage, reason: str) -> None:
+        """Keep *message*, with the reason, but send it no more."""
+        kept = {"kind": message.kind.value, "payload": dict(message.payload), "reason": reason[:1000]}
+        parked = sa.update(outbox).where(outbox.c.id == message.message_id)
+        with transaction(self._engine) as connection:
+            connection.execute(parked.values(kind=OutboxKind.PARKED.value, payload=kept))
+
+    def parked(self) -> int:
+        """Return how many messages are parked."""
+        with transaction(self._reader) as connection:
+            count = sa.select(sa.func.count()).select_from(outbox).where(_IS_PARKED)
+            return int(connection.execute(count).scalar_one())
+
+    def unpark(self) -> None:
+        """Send what was parked again."""
+        with transaction(self._engine) as connection:
+            for row in connection.execute(sa.select(outbox).where(_IS_PARKED)).mappings().all():
+                was = row["payload"]
+                restored = sa.update(outbox).where(outbox.c.id == row["id"])
+                connection.execute(restored.values(kind=was["kind"], payload=was["payload"]))
+
+    def note(self, entry: AuditEntry) -> None:
+        """Write down what was decided; no revision changes, so nobody wakes."""
+        with transaction(self._engine) as connection:
+            audit.append(connection, entry)
+
+    def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
+        """Return the first *limit* entries that are *wanted*, oldest first."""
+        with transaction(self._reader) as connection:
+            return audit.read(connection, wanted, teams=teams, limit=limit)
 
     def ping(self) -> None:
         """Raise `DatabaseUnavailable` unless the database answers."""
@@ -103,10 +139,10 @@ class _SqlTransaction:
         row = self._one(sa.select(runs).where(runs.c.run_id == run_id))
         return from_json(Run, row) if row else None
 
-    def runs_like(self, part: str) -> list[Run]:
+    def runs_like(self, part: str, *, teams: Collection[TeamName] | None = None) -> list[Run]:
         # Not a range: what lies between two texts depends on the locale of the database.
         begins, ends = (match(part, autoescape=True) for match in (runs.c.run_id.startswith, runs.c.run_id.endswith))
-        found = sa.select(runs).where(begins | ends).limit(2)
+        found = _of_teams(sa.select(runs).where(begins | ends).limit(2), teams)
         return [from_json(Run, row) for row in self._all(found)]
 
     def attempt(self, run_id: RunId, attempt: int) -> Attempt | None:
@@ -121,8 +157,10 @@ class _SqlTransaction:
         found = sa.select(history).where(history.c.run_id == run_id).order_by(history.c.id)
         return [from_json(Change, row) for row in self._all(found)]
 
-    def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[Run]:
-        found = sa.select(runs).order_by(runs.c.run_id.desc()).limit(limit)
+    def list_runs(
+        self, wanted: RunFilter, *, limit: int, before: str, teams: Collection[TeamName] | None = None
+    ) -> list[Run]:
+        found = _of_teams(sa.select(runs).order_by(runs.c.run_id.desc()).limit(limit), teams)
         if before:
             found = found.where(runs.c.run_id < before)
         if wanted.states:
@@ -142,10 +180,11 @@ class _SqlTransaction:
     def revision(self) -> int:
         return int(self._connection.execute(sa.select(ledger.c.number).where(ledger.c.name == "revision")).scalar_one())
 
-    def changed_since(self, revision: int) -> list[tuple[Run, Attempt | None]]:
-        return self._with_attempts(
-            sa.select(runs).where(runs.c.revision > revision).order_by(runs.c.revision, runs.c.run_id)
-        )
+    def changed_since(
+        self, revision: int, *, teams: Collection[TeamName] | None = None
+    ) -> list[tuple[Run, Attempt | None]]:
+        newer = sa.select(runs).where(runs.c.revision > revision).order_by(runs.c.revision, runs.c.run_id)
+        return self._with_attempts(_of_teams(newer, teams))
 
     def active(self) -> list[tuple[Run, Attempt | None]]:
         return self._with_attempts(
@@ -227,6 +266,9 @@ class _SqlTransaction:
         row = self._one(sa.select(ledger).where(ledger.c.name == "usage"))
         return rows.usage_from_json(row["document"] if row else {})
 
+    def audit(self, entry: AuditEntry) -> None:
+        audit.append(self._connection, entry)
+
     def _with_attempts(self, chosen: sa.Select[Any]) -> list[tuple[Run, Attempt | None]]:
         entries = [from_json(Run, row) for row in self._all(chosen)]
         found: dict[tuple[str, int], Attempt] = {}
@@ -249,3 +291,7 @@ class _SqlTransaction:
 
     def _all(self, query: sa.Select[Any]) -> Sequence[Row]:
         return cast("Sequence[Row]", self._connection.execute(query).mappings().all())
+
+
+def _of_teams(query: sa.Select[Any], teams: Collection[TeamName] | None) -> sa.Select[Any]:
+    return query if teams is None else query.where(runs.c.team.in_(sorted(teams)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from mosaic.hosting.audit import AuditTable
+
 metadata = sa.MetaData()
 
 _BIG_ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -113,3 +115,5 @@ ledger = sa.Table(
     sa.Column("number", sa.BigInteger, nullable=False),
     sa.Column("document", sa.JSON, nullable=False),
 )
+
+audit = AuditTable("scheduler", metadata)

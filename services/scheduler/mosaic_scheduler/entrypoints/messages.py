@@ -12,7 +12,6 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from mosaic.errors import BadInput, did_you_mean
-from mosaic.ids import TeamName, UserName
 from mosaic.lifecycle import FailureKind
 from mosaic.model.attempt import Report
 from mosaic.model.run import Priority, RunFilter, RunSpec
@@ -21,7 +20,7 @@ from mosaic.wire.codec import from_timestamp, from_wire
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic_scheduler.entrypoints.texts import sanitize, unstorable
 from mosaic_scheduler.handlers.claims import REPORTABLE
-from mosaic_scheduler.handlers.submit import DEFAULT_TEAM, Request
+from mosaic_scheduler.handlers.submit import Request
 
 _QUOTA = ("gpus", "cpus", "memory_mb")
 _LOANS = ("lending_limit_gpus", "borrowing_limit_gpus")
@@ -31,6 +30,11 @@ _TERMS = ("weight", *(f"quota.{name}" for name in _QUOTA), *_LOANS, *_CAPS, "max
 #: Longer than any training, and short enough to be added to any time of day.
 _LONGEST_S = 10 * 365 * 86_400
 _YEARS = (1970, 9000)
+
+#: What an agent may say of an attempt: an honest one cuts its reasons at 4,000 letters.
+_MAX_REASON = 4_000
+_MAX_VERSIONS = 256
+_MAX_VERSION = 256
 
 
 def read_request(message: wire.SubmitRequest) -> Request:
@@ -53,12 +57,7 @@ def read_request(message: wire.SubmitRequest) -> Request:
         readable.ClearField("not_before")
     asked = from_wire(readable, RunSpec)
     return Request(
-        spec=replace(
-            asked,
-            config=config,
-            team=asked.team or TeamName("" if asked.continues else DEFAULT_TEAM),
-            user=asked.user or UserName("anonymous"),
-        ),
+        spec=replace(asked, config=config),
         seeds=tuple(message.seeds),
         idempotency_key=message.idempotency_key,
         unreadable=tuple(faults),
@@ -145,10 +144,15 @@ def read_report(message: wire.ReportRequest) -> Report:
     told = from_wire(message, Report)
     return replace(
         told,
-        reason=sanitize(told.reason),
-        checkpoint=sanitize(told.checkpoint),
-        versions={sanitize(name): sanitize(version) for name, version in told.versions.items()},
+        reason=sanitize(told.reason)[:_MAX_REASON],
+        checkpoint=sanitize(told.checkpoint)[:_MAX_REASON],
+        versions=_few({sanitize(name): sanitize(version) for name, version in told.versions.items()}),
     )
+
+
+def _few(versions: dict[str, str]) -> dict[str, str]:
+    """Return as many of them as a worker can have; they are kept with every attempt and in the manifest."""
+    return {name[:_MAX_VERSION]: versions[name][:_MAX_VERSION] for name in sorted(versions)[:_MAX_VERSIONS]}
 
 
 def changed_team(team: Team, message: wire.SetTeamRequest) -> Team:

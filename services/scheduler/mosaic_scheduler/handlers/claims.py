@@ -8,8 +8,10 @@ import secrets as entropy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from mosaic.errors import SessionRejected, StaleAttempt
+from mosaic.events.proof import EventKey
 from mosaic.ids import AgentId, RunId
 from mosaic.lifecycle import AttemptFact, AttemptState, FailureKind, RunFact, RunState, is_terminal
 from mosaic.model.attempt import Attempt, AttemptDirective, Directive, HeldAttempt, Launch, Report
@@ -53,6 +55,7 @@ def claim(
     *,
     store: RunStore,
     secrets: Secrets,
+    event_key: EventKey,
     clock: Clock,
     settings: RoundSettings,
 ) -> Launch:
@@ -81,7 +84,8 @@ def claim(
             ends_by=attempt.ends_by and attempt.ends_by + (now - attempt.admitted_at),
             resumed_from=run.checkpoint,
         )
-        values = {variable: secrets.value(name) for variable, name in run.spec.secrets.items()}
+        whose = partial(secrets.value, user=run.spec.user, team=run.spec.team)
+        values = {variable: whose(name) for variable, name in run.spec.secrets.items()}
         missing = _missing(run, values)
         if missing:
             _fail_unstarted(work, run, attempt, at=now, reason=missing, retry=settings.retry)
@@ -97,6 +101,7 @@ def claim(
         lease=attempt.lease,
         secrets={variable: value for variable, value in values.items() if value is not None},
         control_token=token,
+        event_key=event_key.of_attempt(run_id, number),
         hang_limit=(run.spec.hang_limit or settings.hang_limit) or None,
         grace=settings.grace,
         lease_for=settings.lease,
@@ -143,15 +148,17 @@ def renew(
     return answers + [AttemptDirective(*key, Directive.CONTINUE) for key in waiting]
 
 
-def report(fact: Report, *, store: RunStore, clock: Clock, retry: RetrySettings) -> None:
-    """Take in a fact; hearing it again changes nothing.
+def report(fact: Report, sender: AgentId, *, store: RunStore, clock: Clock, retry: RetrySettings) -> None:
+    """Take in a fact from the agent *sender*; hearing it again changes nothing.
 
     Raises:
-        StaleAttempt: the attempt has ended otherwise, or the token is not its own.
+        StaleAttempt: the attempt has ended otherwise, or the sender or the token is not its own.
     """
     now = clock()
     with store.write() as work:
         run, attempt = _current(work, fact.run_id, fact.attempt)
+        if attempt.agent_id != sender:
+            raise StaleAttempt(fact.run_id, fact.attempt, f"it is not the attempt of agent {sender!r}")
         if not _controls(attempt, fact.control_token):
             raise StaleAttempt(fact.run_id, fact.attempt, "the control token is not that of its claim")
         if is_terminal(attempt.state):

@@ -5,21 +5,37 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets as entropy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from mosaic.errors import BadInput, Refused, did_you_mean
+from mosaic.hosting.audit import by
+from mosaic.hosting.rights import visible_teams
 from mosaic.ids import RunId, TeamName, WorkerName, new_run_id
 from mosaic.lifecycle import RunState
-from mosaic.model.resources import Resources
+from mosaic.model.audit import AuditEntry
+from mosaic.model.identity import Caller, Permission
+from mosaic.model.resources import DEFAULT_MEMORY_MB, Resources
 from mosaic.model.run import Change, Run, RunSpec
 from mosaic.model.team import Team
+from mosaic.model.variables import submitted_faults
 from mosaic.worker.spelling import as_published
 from mosaic_scheduler.handlers.checks import capacity_faults, config_faults, name_faults, seed_faults
 from mosaic_scheduler.handlers.continuation import checkpoint_of, continuation_faults, continuing
 from mosaic_scheduler.handlers.lookup import find
-from mosaic_scheduler.ports import Clock, Fleet, FleetView, RunStore, RunTransaction, Secrets, WorkerFacts
+from mosaic_scheduler.handlers.sight import hidden_run_faults, team_faults
+from mosaic_scheduler.ports import (
+    Clock,
+    Fleet,
+    FleetView,
+    OutboxKind,
+    OutboxMessage,
+    RunStore,
+    RunTransaction,
+    Secrets,
+    WorkerFacts,
+)
 
 #: The team that exists without being set up, so that one person needs no administration.
 DEFAULT_TEAM = TeamName("default")
@@ -29,6 +45,8 @@ MAX_SEEDS = 1000
 
 #: Characters of an idempotency key.
 MAX_KEY = 256
+#: Letters of config, environment and secrets as JSON: a page of a thousand runs must fit into one answer.
+MAX_SPEC = 60_000
 
 #: Bits of a seed that is drawn: what every library takes.
 SEED_BITS = 31
@@ -73,21 +91,24 @@ class Accepted:
     repeated: bool = False
 
 
-def validate(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets) -> Request:
-    """Return *request* with the worker's own needs and the run that it continues filled in.
+def validate(request: Request, *, caller: Caller, store: RunStore, fleet: Fleet, secrets: Secrets) -> Request:
+    """Return *request* as *caller*'s, with the worker's own needs and the run that it continues filled in.
 
     Raises:
-        BadInput: lists every fault of the request.
+        BadInput: lists every fault of the request; a team or run that the caller may not see does not exist.
+        Forbidden: the caller sees the team, but may not submit to it.
         Refused: the run to be continued has not ended, or left no checkpoint.
         RunNotFound: there is no such run to continue.
         Unavailable: the worker is not known here and the registry cannot be asked.
     """
     with store.read() as work:
-        request = _with_predecessor(work, request)
+        request = _of_caller(_with_predecessor(work, request, caller), caller)
         spec, faults = request.spec, [*request.unreadable, *_request_faults(request), *name_faults(request.spec)]
-        faults += _team_faults(spec.team, _teams(work))
+        faults += team_faults(spec.team, _teams(work, caller), caller)
+        faults += hidden_run_faults(spec.config, work, caller)
     view = _view_with(spec.worker, fleet)
     worker = view.workers.get(spec.worker)
+    faults += submitted_faults(spec.environment, spec.secrets.keys(), also=worker.variables if worker else ())
     if worker is None:
         known = sorted(view.workers)
         listing = ", ".join(known) or "none yet: no agent has announced itself"
@@ -102,35 +123,52 @@ def validate(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secret
         faults += continuation_faults(spec, request.before, worker) if request.before else []
         faults += spec.resources.faults()
     faults += [
-        f"secret {name!r} (for {variable}) is not known to the scheduler"
+        f"secret {name!r} (for {variable}) is none of {spec.user} or of team {spec.team}; `mosaic secrets` lists them"
         for variable, name in sorted(spec.secrets.items())
-        if secrets.value(name) is None
+        if secrets.value(name, user=spec.user, team=spec.team) is None
     ]
     if faults:
         raise BadInput("run", faults)
     return replace(request, spec=spec)
 
 
-def submit(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets, clock: Clock) -> Accepted:
-    """Store the runs of *request* in one transaction.
+def submit(
+    request: Request, *, caller: Caller, store: RunStore, fleet: Fleet, secrets: Secrets, clock: Clock
+) -> Accepted:
+    """Store the runs of *request* as *caller*'s, in one transaction.
 
     Raises:
         BadInput: the request has faults, all of which are listed; nothing was stored.
+        Forbidden: the caller may not submit to the team.
         Refused: the team may not queue more, or the idempotency key belongs to another request.
     """
-    request = validate(request, store=store, fleet=fleet, secrets=secrets)
+    request = validate(request, caller=caller, store=store, fleet=fleet, secrets=secrets)
     with store.write() as work:
-        earlier = earlier_submit(work, request)
+        earlier = earlier_submit(work, request, caller)
         if earlier is not None:
             return earlier
+        _set_up_team(work, request.spec.team)
         entries = tuple(_enter(work, _with_seed(spec), request, clock()) for spec in request.specs())
+        work.audit(_asked(entries, caller))
         if request.idempotency_key:
             run_ids = [entry.run_id for entry in entries]
             work.remember_key(request.spec.team, request.idempotency_key, request.digest(), run_ids)
     return Accepted(entries)
 
 
-def earlier_submit(work: RunTransaction, request: Request) -> Accepted | None:
+def _asked(entries: Sequence[Run], caller: Caller) -> AuditEntry:
+    first = entries[0]
+    after = {"runs": [entry.run_id for entry in entries], "priority": first.spec.priority.label}
+    return by(caller, "runs:submit", at=first.submitted_at, target=first.run_id, team=first.spec.team, after=after)
+
+
+def _set_up_team(work: RunTransaction, name: TeamName) -> None:
+    """A team with members gets the usual terms by the first of its runs."""
+    if name != DEFAULT_TEAM and name not in {team.name for team in work.teams()}:
+        work.save_team(Team(name))
+
+
+def earlier_submit(work: RunTransaction, request: Request, caller: Caller) -> Accepted | None:
     """Return what a submit with the same key gave before; None means that *request* may be stored now.
 
     Raises:
@@ -138,7 +176,7 @@ def earlier_submit(work: RunTransaction, request: Request) -> Accepted | None:
     """
     earlier = _earlier(work, request)
     if earlier is None:
-        _check_queue_caps(work, _teams(work)[request.spec.team], request)
+        _check_queue_caps(work, _teams(work, caller)[request.spec.team], request)
     return earlier
 
 
@@ -148,10 +186,21 @@ def _view_with(worker: WorkerName, fleet: Fleet) -> FleetView:
     return view if worker in view.workers else fleet.refresh()
 
 
-def _with_predecessor(work: RunTransaction, request: Request) -> Request:
+def _of_caller(request: Request, caller: Caller) -> Request:
+    """Say whose it is: nobody submits in another's name, and who has one team need not name it."""
+    team = request.spec.team or _usual_team(caller)
+    return replace(request, spec=replace(request.spec, team=team, user=caller.user))
+
+
+def _usual_team(caller: Caller) -> TeamName:
+    own = visible_teams(caller, Permission.RUNS_SUBMIT)
+    return next(iter(own)) if own and len(own) == 1 else DEFAULT_TEAM
+
+
+def _with_predecessor(work: RunTransaction, request: Request, caller: Caller) -> Request:
     if not request.spec.continues:
         return request
-    before = find(work, request.spec.continues)
+    before = find(work, request.spec.continues, caller)
     return replace(request, spec=continuing(request.spec, before, request.seeds), before=before)
 
 
@@ -168,6 +217,8 @@ def _enter(work: RunTransaction, spec: RunSpec, request: Request, now: datetime)
         detail = f"continues {request.before.run_id} from {begins_from}"
     actor = f"user:{spec.user}"
     work.add_history([Change(entry.run_id, 0, now, "submitted", "", entry.state.value, actor, detail)])
+    whose = {"team": spec.team, "user": spec.user}
+    work.send_later(OutboxMessage(OutboxKind.RUN_ACCEPTED, entry.run_id, 0, whose))
     return work.save_run(entry)
 
 
@@ -184,14 +235,10 @@ def _earlier(work: RunTransaction, request: Request) -> Accepted | None:
     return Accepted(tuple(run for run in runs if run is not None), repeated=True)
 
 
-def _teams(work: RunTransaction) -> dict[TeamName, Team]:
-    return {DEFAULT_TEAM: Team(DEFAULT_TEAM)} | {team.name: team for team in work.teams()}
-
-
-def _team_faults(name: TeamName, teams: Mapping[TeamName, Team]) -> list[str]:
-    if name in teams:
-        return []
-    return [f"there is no team {name!r}{did_you_mean(name, teams)} (known: {', '.join(sorted(teams))})"]
+def _teams(work: RunTransaction, caller: Caller) -> dict[TeamName, Team]:
+    """Return the teams with their terms; one that has members but no terms yet has the usual ones."""
+    usual = {name: Team(name) for name in (DEFAULT_TEAM, *caller.teams)}
+    return usual | {team.name: team for team in work.teams()}
 
 
 def _check_queue_caps(work: RunTransaction, team: Team, request: Request) -> None:
@@ -212,6 +259,9 @@ def _request_faults(request: Request) -> list[str]:
         faults.append(f"the idempotency key has {len(request.idempotency_key)} characters, {MAX_KEY} are allowed")
     if len(request.seeds) > MAX_SEEDS:
         faults.append(f"{len(request.seeds)} seeds in one submit, {MAX_SEEDS} are allowed")
+    size = len(json.dumps([dict(spec.config), dict(spec.environment), dict(spec.secrets)], default=str))
+    if size > MAX_SPEC:
+        faults.append(f"config, environment and secrets have {size} letters as JSON, {MAX_SPEC} are allowed")
     if len(set(request.seeds)) != len(request.seeds):
         faults.append("the same seed is asked for twice")
     if spec.max_wall is not None and spec.max_wall.total_seconds() <= 0:
@@ -236,6 +286,6 @@ def _filled(needs: Resources, worker: WorkerFacts) -> Resources:
     return replace(
         needs,
         cpus=needs.cpus or float(worker.capabilities.get("cpu_cores") or 1),
-        memory_mb=needs.memory_mb or int(worker.capabilities.get("estimated_memory_mb") or 512),
+        memory_mb=needs.memory_mb or int(worker.capabilities.get("estimated_memory_mb") or DEFAULT_MEMORY_MB),
         gpu_memory_mb=needs.gpu_memory_mb or (int(worker.capabilities.get("gpu_memory_mb") or 0) if on_gpu else 0),
     )

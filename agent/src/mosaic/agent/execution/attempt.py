@@ -6,6 +6,8 @@ Everything here happens in one thread, the loop's; each method is short and retu
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,20 +21,22 @@ from mosaic.agent.execution.artifacts import Artifact, find_artifacts
 from mosaic.agent.execution.attempt_store import AttemptHome, Checkpoint, FinalReport
 from mosaic.agent.execution.child import Child, Command, spawn
 from mosaic.agent.execution.final_report import compose, finalize
+from mosaic.agent.execution.memory import Use, measure_mb
 from mosaic.agent.execution.outcome import Ending, Evidence, Outcome, judge
+from mosaic.agent.execution.walls import Walls, give, is_checkpoint, named_paths
 from mosaic.agent.inventory import count_oom_kills
 from mosaic.agent.ports import WorkerProfile
 from mosaic.agent.telemetry.lines import LifecycleLine
 from mosaic.agent.telemetry.pipes import DISK_RETRY_S, Listener
 from mosaic.agent.telemetry.stream import Stream
 from mosaic.agent.timers import Timers
-from mosaic.errors import MosaicError, NotFound
+from mosaic.errors import BadInput, MosaicError, NotFound
 from mosaic.events import ENDING_KINDS
 from mosaic.launching import RunDirectory, child_environment, prepare
 from mosaic.lifecycle import AttemptFact
 from mosaic.model.attempt import Directive, HeldAttempt, Launch, Report
 from mosaic.model.fleet import Node
-from mosaic.processes import new_mark
+from mosaic.processes import Seen, new_mark
 
 log = structlog.get_logger()
 
@@ -67,6 +71,7 @@ class AttemptContext:
     heartbeat_s: float
     #: Put before the child's command so that it dies with the agent; may be empty.
     death_wrapper: Sequence[str]
+    walls: Walls
     send: Callable[[Report], None]
     #: Frames were closed.
     on_frames: Callable[[], None]
@@ -136,6 +141,8 @@ class Attempt:
         self._checkpoint: Checkpoint | None = None
         self._checkpoint_told_at = float("-inf")
         self._oom_kills_before = 0
+        self._uid: int | None = None
+        self._memory = ""
 
     @property
     def held(self) -> HeldAttempt:
@@ -153,6 +160,9 @@ class Attempt:
             lost = self._forget_lost_checkpoint()
             self.home.save_entry(self.launch, self._mark)
             self._child = child = self._spawn()
+        except BadInput as error:
+            self._end(judge(Evidence(exit_code=None, refusal=str(error))), None, [])
+            return
         except (OSError, MosaicError, ValueError) as error:
             self._end(judge(Evidence(exit_code=None, start_fault=str(error))), None, [])
             return
@@ -195,15 +205,73 @@ class Attempt:
             self._paused_at = None
             self._timers.after("kill", self.launch.grace.total_seconds(), self._kill)
 
+    def use_of_memory(self, seen: Mapping[int, Seen]) -> Use | None:
+        """Return what its processes among *seen* use, None when there is no child."""
+        child, lease_mb = self._child, self.launch.lease.memory_mb
+        if child is None or self.has_ended:
+            return None
+        used_mb = measure_mb(child.members(seen), enough_mb=lease_mb)
+        # What nobody asked for is what the worker estimates.
+        is_asked = lease_mb not in (0, self._around.worker.estimated_memory_mb)
+        return Use(self.launch.run_id, self.launch.attempt, used_mb, lease_mb, is_asked)
+
+    def end_for_memory(self, reason: str) -> None:
+        """Kill the child, which uses more memory than it may; there is no time for a grace."""
+        if self._child is not None and not self.has_ended and self._ending is None:
+            self._ending, self._memory = Ending.MEMORY, reason
+            self._kill()
+
+    def let_go(self) -> None:
+        """Leave a child that still lives to die with the thread that started it."""
+        if self._child is not None:
+            self._child.let_go()
+
     def _spawn(self) -> Child:
-        self._directory, config = prepare(self._around.runs_root, self.launch)
+        around = self._around
+        self._directory, config = prepare(around.runs_root, self.launch)
+        self._uid = around.walls.take_uid()
         environment = child_environment(
-            self._around.environment, self.launch, self._directory, heartbeat_s=self._around.heartbeat_s
+            around.environment, self._with_own_checkpoint(), self._directory, heartbeat_s=around.heartbeat_s
         )
+        if self._uid is not None:
+            give(self._directory.path, self._uid, os.getegid())
         self._oom_kills_before = count_oom_kills()
-        argv = [self._around.worker.python, *self._around.worker.worker.launch, "--config", str(config)]
-        command = Command(argv, environment, self._directory.path, self._mark)
-        return spawn(command, self._around.death_wrapper)
+        command = Command(
+            [around.worker.python, *around.worker.worker.launch, "--config", str(config)],
+            environment,
+            self._directory.path,
+            self._mark,
+            self.launch.secrets,
+            self._uid,
+            lambda: around.walls.enter(self._directory.path, self._readable()),
+        )
+        return spawn(command, around.death_wrapper)
+
+    def _readable(self) -> list[Path]:
+        """Return the checkpoints of other runs that this one begins from or plays."""
+        root = self._around.runs_root
+        begun = [self._directory.find(self.launch.resume_from)] if self.launch.resume_from else []
+        return [*(path for path in begun if is_checkpoint(path, root)), *named_paths(self.launch.spec.config, root)]
+
+    def _with_own_checkpoint(self) -> Launch:
+        """Return the launch; under a user id of its own, with a copy of the checkpoint of another run.
+
+        Raises:
+            NotFound: what is there is no checkpoint but a link.
+        """
+        wanted = self.launch.resume_from
+        if self._uid is None or not wanted.startswith("../"):
+            return self.launch
+        source = self._directory.find(wanted)
+        if not is_checkpoint(source, self._around.runs_root):
+            raise NotFound(f"the checkpoint that this run is to begin from is a link: {source}")
+        copy = self._directory.path / "inherited" / source.name
+        copy.parent.mkdir(exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copy, symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, copy, follow_symlinks=False)
+        return replace(self.launch, resume_from=f"inherited/{source.name}")
 
     def _forget_lost_checkpoint(self) -> str:
         """Begin anew when the checkpoint is not here, which no retry would change; return what to say of it.
@@ -369,6 +437,7 @@ class Attempt:
             stderr_tail=tuple(self.stream.stderr_tail),
             oom_killed=count_oom_kills() > self._oom_kills_before,
             limit_s=self._limit_s,
+            memory=self._memory,
         )
 
     def _end(self, outcome: Outcome, exit_code: int | None, artifacts: Sequence[Artifact]) -> None:
@@ -391,6 +460,7 @@ class Attempt:
             self._wait_for_disk("close", lambda: self._close(final_report))
             return
         self.has_ended = True
+        self._around.walls.return_uid(self._uid)
         self._around.on_frames()
         if self._ending is Ending.ABANDON:
             self.home.acknowledge()

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -24,8 +25,8 @@ from typing import Any
 
 from mosaic.agent.execution.child import Trace
 from mosaic.model.attempt import Launch, Report
+from mosaic.model.codec import from_json, to_json
 from mosaic.processes import Birth
-from mosaic.wire.codec import from_json, to_json
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,8 @@ class AttemptStore:
     def __init__(self, root: Path) -> None:
         self._root = root
         root.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(PermissionError):
+            root.chmod(0o700)
 
     def home(self, run_id: str, attempt: int) -> AttemptHome:
         """Return where the attempt is remembered, whether it is or not."""

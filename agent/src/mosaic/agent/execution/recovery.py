@@ -34,7 +34,7 @@ def recover(stores: Stores, context: AttemptContext) -> int:
     Returns how many attempts were found. When it returns, nothing of them is alive.
     """
     found = _entries(stores)
-    orphans = end_processes([entry.trace for _, entry in found], grace_s=ORPHAN_GRACE_S)
+    orphans = end_processes([entry.trace for _, entry in found], context.walls.uids, grace_s=ORPHAN_GRACE_S)
     for home, entry in found:
         _tell_checkpoint(home, entry, context)
     hashing_ends = time.monotonic() + HASHING_BUDGET_S
@@ -67,7 +67,7 @@ def _tell_checkpoint(home: AttemptHome, entry: Entry, context: AttemptContext) -
 def _finish(home: AttemptHome, entry: Entry, stores: Stores, context: AttemptContext, hashing_ends: float) -> None:
     launch = entry.launch
     # Secrets are not on disk; the lines in the spool were masked when they were read.
-    stream = stores.open_stream(home, launch.run_id, launch.attempt, Mask(()))
+    stream = stores.open_stream(home, launch, Mask(()))
     is_acknowledged = home.is_acknowledged
     if not is_acknowledged:
         final_report = home.final_report() or _compose(home, entry, stream, context, hashing_ends)

@@ -1,0 +1,1 @@
+"""What the registry does, one function per request."""
