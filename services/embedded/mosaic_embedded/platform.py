@@ -35,7 +35,7 @@ from mosaic.model.fleet import Node
 from mosaic.worker.probe import ProbeReport, probe
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
-from mosaic_embedded.home import event_key, take
+from mosaic_embedded.home import event_key, secrets_key, take
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -203,6 +203,7 @@ class Platform:
             tls_key_file=self._tls["scheduler"].key,
             event_key=event_key(self.home),
             secrets_dir=str(self.home / "secrets"),
+            secrets_key=secrets_key(self.home),
             environment_names=self.env.get("MOSAIC_SCHEDULER_ENVIRONMENT_NAMES", ""),
         )
         return SchedulerService(
