@@ -5,12 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-<<<<<<< HEAD
-from contextlib import suppress
-=======
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
->>>>>>> main
 from functools import partial
 from pathlib import Path
 from typing import TextIO

@@ -23,12 +23,7 @@ from mosaic.cli.follow import follow_runs
 from mosaic.cli.plot import Line, plot
 from mosaic.cli.render import display, document, no_plan
 from mosaic.cli.settings import settings_table, takes
-<<<<<<< HEAD
-from mosaic.client import Agent, Fleet, Node, Run, RunSpec
-=======
 from mosaic.client import Agent, Fleet, Node, Run, RunSpec, Summary
-from mosaic.client.messages import team_request
->>>>>>> main
 from mosaic.errors import NotFound
 from mosaic.lifecycle import RunState
 from mosaic.worker.environments import catalog, families, find
