@@ -15,6 +15,7 @@ import json
 import re
 import secrets
 import sys
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,14 @@ def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(32)
         **{f"{user}/broker-url": f"amqp://{user}:{own}@rabbitmq:5672/" for user, own in brokers.items()},
         **{f"{reader}/event-key": event_key for reader in ("scheduler", "telemetry")},
         "telemetry/redis-url": f"redis://telemetry:{redis_password}@redis:6379/0",
-        "console/token": f"{password()}\n",
+        "registry/admin-token": f"{_token()}\n",
     }
+
+
+def _token() -> str:
+    """Return a token as `python -m mosaic_registry token` prints one; the registry takes no weaker one."""
+    body = f"mosaic_pat_{secrets.token_hex(8)}_{secrets.token_hex(32)}"
+    return f"{body}_{zlib.crc32(body.encode()):08x}"
 
 
 def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
@@ -60,7 +67,7 @@ def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
 
 def passwords_in(text: str, name: str) -> list[str]:
     """Return the passwords in the file called *name* that holds *text*."""
-    if name.endswith(("/password", "/event-key", "/token")):
+    if name.endswith(("/password", "/event-key")):
         return [text.strip()]
     return [found[found.lastindex or 0] for found in _PASSWORDS.finditer(text)]
 

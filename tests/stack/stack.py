@@ -16,6 +16,7 @@ from compose.make_secrets import rights
 from mosaic.client import Login, Mosaic
 from mosaic.errors import MosaicError
 from mosaic.hosting.settings import SHARED, variable_of
+from mosaic.model.people import CredentialKind, new_text
 from mosaic.testing.certificates import Certificates, environment
 from mosaic.testing.ports import free_port
 from tests.servers.choice import ServerSet
@@ -25,7 +26,7 @@ from tests.stack.environment import WORKER, install_drill
 from tests.stack.process import Part
 
 SERVICES = ("registry", "scheduler", "telemetry")
-_TOKEN = "the-token-of-the-tests"
+_TOKEN = new_text(CredentialKind.TOKEN)
 
 
 @dataclass(frozen=True)
@@ -168,8 +169,6 @@ class Stack:
         port, health = self._ports[name]
         chosen = {
             **{f"{service}_address": address for service, address in addresses.items()},
-            "token": _TOKEN,
-            "user": "ada",
             "http_address": f"127.0.0.1:{port}",
             "health_address": f"127.0.0.1:{health}",
             "runs_root": str(self.runs_root),
@@ -179,7 +178,8 @@ class Stack:
         return part, Login(f"http://127.0.0.1:{port}", _TOKEN)
 
     def _registry_settings(self) -> dict[str, str]:
-        return {"heartbeat_interval_s": "0.5", "heartbeat_timeout_s": str(self.lease_s)}
+        chosen = {"heartbeat_interval_s": "0.5", "heartbeat_timeout_s": str(self.lease_s)}
+        return {**chosen, "admin": "ada", "admin_token": _TOKEN}
 
     def _scheduler_settings(self) -> dict[str, str]:
         return {

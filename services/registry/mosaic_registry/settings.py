@@ -21,10 +21,13 @@ class Settings(TlsSettings):
     heartbeat_timeout_s: float = 20.0
     #: A dead agent is shown for so long before it is forgotten.
     forget_after_s: float = 86_400.0
-    #: Who becomes the first admin, when the fleet has none yet.
-    admin: str = ""
+    #: Who becomes the first admin.
+    admin: str = "admin"
     #: Of the first admin; better `MOSAIC_REGISTRY_ADMIN_PASSWORD_FILE`. Read only while there is no admin.
     admin_password: str = field(default="", repr=False)
+    #: A token of the admin, for who sets up the fleet by program; better `MOSAIC_REGISTRY_ADMIN_TOKEN_FILE`.
+    #: ``mosaic_pat_`` as `python -m mosaic_registry token` prints one. Another one ends the one before.
+    admin_token: str = field(default="", repr=False)
     log_level: str = "info"
 
     @classmethod

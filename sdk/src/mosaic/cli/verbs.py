@@ -13,6 +13,7 @@ import typer
 _RUNS = "Runs"
 _RESULTS = "Results"
 _MACHINES = "Workers and machines"
+_PEOPLE = "People"
 #: Where help lists what other distributions add.
 EXTRA = "This machine"
 
@@ -57,6 +58,12 @@ VERBS: Mapping[str, Verb] = {
     "fleet": Verb("fleet", "fleet", _MACHINES, "Show the machines, their agents and the workers they run."),
     "drain": Verb("fleet", "drain", _MACHINES, "Start nothing new on a node or an agent; what runs there goes on."),
     "teams": Verb("fleet", "teams", _MACHINES, "List teams, or set one up."),
+    "login": Verb("people", "login", _PEOPLE, "Sign in to a platform: by name and password, or with a token"),
+    "logout": Verb("people", "logout", _PEOPLE, "End the token of `mosaic login` and forget it."),
+    "whoami": Verb("people", "whoami", _PEOPLE, "Say who you are, in which teams, and by which credential."),
+    "users": Verb("people", "users", _PEOPLE, "List, add, change and deactivate people and service accounts."),
+    "members": Verb("people", "members", _PEOPLE, "List the members of a team, give somebody a role in it"),
+    "tokens": Verb("people", "tokens", _PEOPLE, "List, make and revoke tokens."),
 }
 
 

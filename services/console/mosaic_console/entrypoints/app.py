@@ -10,7 +10,7 @@ from mosaic.hosting.access import needs
 from mosaic.model.identity import Permission
 from mosaic_console.bootstrap import Parts, build
 from mosaic_console.domain.problem import Problem
-from mosaic_console.entrypoints import api_fleet, api_live, api_results, api_runs, pages, sign_in
+from mosaic_console.entrypoints import api_fleet, api_live, api_people, api_results, api_runs, pages, sign_in
 from mosaic_console.entrypoints.answers import answer, tell_problems
 from mosaic_console.entrypoints.door import Door
 from mosaic_console.entrypoints.feed import Feeds
@@ -19,7 +19,10 @@ from mosaic_console.settings import Settings
 
 _about = APIRouter(prefix="/api/v1", tags=["about"])
 #: Everything that is served; the door looks here for what a route needs.
-ROUTERS = (*(module.router for module in (sign_in, api_runs, api_results, api_fleet, api_live, pages)), _about)
+ROUTERS = (
+    *(module.router for module in (sign_in, api_runs, api_results, api_fleet, api_live, api_people, pages)),
+    _about,
+)
 
 
 def build_app(parts: Parts) -> FastAPI:
@@ -56,7 +59,7 @@ def door_of(app: FastAPI, parts: Parts) -> Door:
 def documented() -> dict[str, Any]:
     """Return the OpenAPI document of a console that is connected to nothing."""
     nowhere = "127.0.0.1:1"
-    settings = Settings(registry_address=nowhere, scheduler_address=nowhere, telemetry_address=nowhere, token="none")
+    settings = Settings(registry_address=nowhere, scheduler_address=nowhere, telemetry_address=nowhere)
     return document(build_app(build(settings, port=0)))
 
 

@@ -72,7 +72,6 @@ class MosaicStack:
         self._settings.setdefault("MOSAIC_GPUS", f"sim:{gpus}" if gpus else "none")
         platform.check_settings(self._settings)
         self._passwords = brokers.Passwords()
-        self._token = secrets.token_urlsafe(32)
         self._addresses = platform.Addresses(self._passwords)
         self._volumes: dict[str, str] = {}
         self._mosaic: Mosaic | None = None
@@ -129,7 +128,7 @@ class MosaicStack:
     @property
     def login(self) -> Login:
         """Where this machine reaches the platform."""
-        return Login(f"http://{self.parts['console'].address(platform.CONSOLE_PORT)}", self._token)
+        return Login(f"http://{self.parts['console'].address(platform.CONSOLE_PORT)}", self._passwords.admin_token)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -235,7 +234,7 @@ class MosaicStack:
             self.part_of(platform.service(name, self._image(name), self._addresses, self._settings))
             for name in platform.GRPC_PORTS
         ]
-        door = platform.console(self._image("console"), self._addresses, self._token, self._settings)
+        door = platform.console(self._image("console"), self._addresses, self._settings)
         made.append(self.part_of(door))
         made += [self.describe_agent(worker) for worker in self._workers]
         self.start(*made)
