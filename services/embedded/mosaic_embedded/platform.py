@@ -35,7 +35,7 @@ from mosaic.model.fleet import Node
 from mosaic.worker.probe import ProbeReport, probe
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
-from mosaic_embedded.home import event_key, take
+from mosaic_embedded.home import event_key, take, walls_of
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -220,6 +220,7 @@ class Platform:
             home=self.home / "agents" / worker.name,
             runs_root=self.home / "runs",
             environment=self.env,
+            walls=walls_of(self.home, self.env),
         )
         tls = agent_files(options.home, options.agent_id, self._authority, utc_now())
         agent = Agent(
