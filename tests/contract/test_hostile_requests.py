@@ -200,6 +200,9 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
                 team=scheduler_pb2.Team(name="vision", weight=2), terms=["weight"]
             ),
             "ListTeams": scheduler_pb2.ListTeamsRequest,
+            "SetSecret": lambda: scheduler_pb2.SetSecretRequest(name="hub", value="x", team="vision"),
+            "ListSecrets": scheduler_pb2.ListSecretsRequest,
+            "DeleteSecret": lambda: scheduler_pb2.DeleteSecretRequest(name="hub", team="vision"),
             "Claim": claim,
             "Renew": renew,
             "Report": report,
