@@ -54,6 +54,8 @@ _LOOPBACK = "127.0.0.1:0"
 _SERVICES = ("registry", "scheduler", "telemetry", "console")
 _PROBE_TIMEOUT_S = 60.0
 _JOIN_TIMEOUT_S = 10.0
+#: At a stop nobody waits longer for what the next start delivers from this disk, or for a disk that is full.
+_SETTLE_TIMEOUT_S = 5.0
 #: How often newly installed workers are looked for.
 _LOOK_FOR_WORKERS_S = 2.0
 
@@ -174,7 +176,7 @@ class Platform:
     def _agents_fault(self) -> str | None:
         if not self._is_up:
             return "they are being started"
-        faults = [f"{name}: {why}" for name, agent in self.agents.items() for why in agent.faults().values()]
+        faults = [f"{name}: {why}" for name, agent in list(self.agents.items()) for why in agent.faults().values()]
         return "; ".join(faults) or None
 
     def _host(self, name: str, service: Service, started: ExitStack) -> str:
@@ -232,6 +234,7 @@ class Platform:
             home=self.home / "agents" / worker.name,
             runs_root=self.home / "runs",
             environment=self.env,
+            settle_timeout_s=_SETTLE_TIMEOUT_S,
         )
         tls = agent_files(options.home, options.agent_id, self._authority, utc_now())
         agent = Agent(
@@ -263,7 +266,7 @@ class Platform:
 
     def _watch_for_workers(self) -> None:
         seen = _installed(self.home)
-        trouble = Trouble(self.home, lambda: check(self._probes), lambda news: self.tell(news))
+        trouble = Trouble(self.home, lambda: check(self._probes), lambda news: self.tell(news), now_s=time.monotonic())
         while not self._stopping.wait(_LOOK_FOR_WORKERS_S):
             try:
                 trouble.look(time.monotonic())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -66,6 +67,8 @@ class AgentOptions:
     spool_limit_bytes: int = 1024**3
     #: At a stop: how long attempts, reports and lines may take to finish.
     stop_timeout_s: float = 60.0
+    #: Of that, once no worker lives: how long a full disk, the scheduler and telemetry are waited for.
+    settle_timeout_s: float = math.inf
     #: Leave after so many runs; 0 = stay.
     runs: int = 0
     #: Leave after so long without a run; 0 = stay.
@@ -140,13 +143,16 @@ class Agent:
     def stop(self) -> None:
         """End all attempts as preempted, tell everybody, and go.
 
-        What cannot be delivered in time stays on disk and is delivered after the next start.
+        What cannot be delivered in time stays on disk and is delivered after the next start. An attempt whose end
+        the disk does not take is as one whose agent died: the next start finishes it after the last line on disk.
         """
         self._is_stopping = True
         deadline = time.monotonic() + self._options.stop_timeout_s
         self._listener.stop()
         self._claimers.shutdown(wait=True, cancel_futures=True)
         self._supervisor.stop_all(deadline - time.monotonic())
+        deadline = min(deadline, time.monotonic() + self._options.settle_timeout_s)
+        self._supervisor.wait_until_empty(deadline - time.monotonic())
         self._report_sender.wait_until_empty(max(1.0, deadline - time.monotonic()))
         self._shipper.wait_until_empty(max(1.0, deadline - time.monotonic()))
         self._leases.stop()

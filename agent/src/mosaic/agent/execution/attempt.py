@@ -102,16 +102,21 @@ class Attempt:
         stream: Stream,
         context: AttemptContext,
         loop: asyncio.AbstractEventLoop,
+        *,
         on_end: Callable[[Attempt], None],
+        on_wait: Callable[[], None],
     ) -> None:
         self.launch = launch
         self.home = home
         self.stream = stream
         self.has_ended = False
+        #: Nothing of its child lives, and the disk takes neither its last lines nor its end.
+        self.waits_for_disk = False
         self._around = context
         self._loop = loop
         self._timers = Timers(loop)
         self._on_end = on_end
+        self._on_wait = on_wait
         self._mark = new_mark()
         self._child: Child | None = None
         self._directory = RunDirectory(context.runs_root / launch.run_id)
@@ -194,6 +199,7 @@ class Attempt:
         elif self._ending is None:
             self._ending = ending
             self._timers.cancel("hang", "wall", "pause")
+            self._listener.hear_out()
             self._child.signal_group(signal.SIGTERM)
             self._child.signal_group(signal.SIGCONT)
             self._paused_at = None
@@ -408,8 +414,9 @@ class Attempt:
         try:
             self._listener.drain()
         except OSError:
-            self._timers.after("sweep", DISK_RETRY_S, lambda: self._sweep(child))
+            self._wait_for_disk("sweep", lambda: self._sweep(child))
             return
+        self.waits_for_disk = False
         self._timers.cancel_all()
         child.close()
         scan = self._loop.run_in_executor(None, find_artifacts, self._directory.path)
@@ -450,7 +457,7 @@ class Attempt:
             finalize(self.home, self.stream, final_report)
         except OSError as error:
             log.error("attempt waits: its end cannot be written", reason=str(error), **self._names)
-            self._timers.after("close", DISK_RETRY_S, lambda: self._close(final_report))
+            self._wait_for_disk("close", lambda: self._close(final_report))
             return
         self.has_ended = True
         self._around.walls.return_uid(self._uid)
@@ -461,6 +468,11 @@ class Attempt:
             self._around.send(final_report.report)
         log.info("attempt ended", outcome=final_report.report.fact, reason=final_report.report.reason, **self._names)
         self._on_end(self)
+
+    def _wait_for_disk(self, name: str, action: Callable[[], None]) -> None:
+        self.waits_for_disk = True
+        self._on_wait()
+        self._timers.after(name, DISK_RETRY_S, action)
 
     def _tell(self, fact: str) -> None:
         report = Report(

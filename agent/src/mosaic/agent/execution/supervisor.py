@@ -65,7 +65,7 @@ class AttemptSupervisor:
         self._loop.set_default_executor(ThreadPoolExecutor(2, thread_name_prefix="artifacts"))
         self._attempts: dict[Key, Attempt] = {}
         self._lock = threading.Lock()
-        self._emptied = threading.Condition(self._lock)
+        self._changed = threading.Condition(self._lock)
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
         self._is_closing = threading.Event()
         self._watch = threading.Thread(target=self._watch_memory, name="memory", daemon=True)
@@ -104,13 +104,20 @@ class AttemptSupervisor:
         self._post(lambda: self._obey(directives))
 
     def stop_all(self, timeout_s: float) -> bool:
-        """End every attempt as preempted, with its grace; tell whether all were gone in time."""
+        """End every attempt as preempted, with its grace; tell whether no more than a full disk keeps any in time."""
         self._post(self._preempt_all)
-        with self._emptied:
-            return self._emptied.wait_for(lambda: not self._attempts, timeout_s)
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: all(attempt.waits_for_disk for attempt in self._attempts.values()), timeout_s
+            )
+
+    def wait_until_empty(self, timeout_s: float) -> bool:
+        """Wait until no attempt is left, not even one that waits for the disk; tell whether that came true in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._attempts, timeout_s)
 
     def close(self) -> None:
-        """End the threads. Children that still live die with them."""
+        """End the threads. Children that still live die with them, and lines that no disk took are lost."""
         self._is_closing.set()
         self._watch.join()
         self._post(self._loop.stop)
@@ -161,7 +168,7 @@ class AttemptSupervisor:
         except OSError as error:
             self._decline(launch, f"its spool cannot be made: {error}")
             return
-        attempt = Attempt(launch, home, stream, self._around, self._loop, self._on_end)
+        attempt = Attempt(launch, home, stream, self._around, self._loop, on_end=self._on_end, on_wait=self._on_wait)
         with self._lock:
             self._attempts[key] = attempt
         attempt.start()
@@ -202,9 +209,13 @@ class AttemptSupervisor:
         for attempt in attempts:
             attempt.stop(Ending.PREEMPT)
 
+    def _on_wait(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
     def _on_end(self, attempt: Attempt) -> None:
-        with self._emptied:
+        with self._changed:
             self._attempts.pop((attempt.launch.run_id, attempt.launch.attempt), None)
-            self._emptied.notify_all()
+            self._changed.notify_all()
         self._stores.shipper.last(attempt.stream.spool)
         self._on_change()

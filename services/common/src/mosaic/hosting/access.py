@@ -94,6 +94,14 @@ def caller_of(context: Any) -> Caller:
         raise Unauthenticated("the name in the call cannot be read") from error
 
 
+def person_of(context: Any) -> str:
+    """Return the name of the person for whom the console asks, nothing for a service or agent."""
+    try:
+        return caller_of(context).user
+    except Unauthenticated:
+        return ""
+
+
 def nobody(_peer: Peer) -> bool:
     """Deny nobody."""
     return False
