@@ -135,7 +135,7 @@ def test_a_manifest_that_is_not_there_says_why(desk: Desk) -> None:
         manifest_of(RUN, store=desk.store)
 
     desk.put(packed(metrics(1)))
-    with pytest.raises(NotFound, match="it has not ended"):
+    with pytest.raises(NotFound, match="its end has not been heard of"):
         manifest_of(RUN, store=desk.store)
 
     desk.finish(9)
