@@ -36,7 +36,7 @@ from mosaic_console.adapters.grpc_platform import Endpoints
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
 from mosaic_console.settings import loopback_address
-from mosaic_embedded.home import event_key, owner_of, secrets_key, take
+from mosaic_embedded.home import event_key, owner_of, secrets_key, take, walls_of
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -231,6 +231,7 @@ class Platform:
             home=self.home / "agents" / worker.name,
             runs_root=self.home / "runs",
             environment=self.env,
+            walls=walls_of(self.home, self.env),
             settle_timeout_s=_SETTLE_TIMEOUT_S,
         )
         tls = agent_files(options.home, options.agent_id, self._authority, utc_now())

@@ -64,6 +64,8 @@ VERBS: Mapping[str, Verb] = {
     "users": Verb("people", "users", _PEOPLE, "List, add, change and deactivate people and service accounts."),
     "members": Verb("people", "members", _PEOPLE, "List the members of a team, give somebody a role in it"),
     "tokens": Verb("people", "tokens", _PEOPLE, "List, make and revoke tokens."),
+    "secrets": Verb("secrets", "app", _PEOPLE, "Set, list and remove secrets of yours and of your teams."),
+    "audit": Verb("audit", "app", _PEOPLE, "Show what was asked of the platform and decided."),
 }
 
 
