@@ -159,9 +159,12 @@ class InMemoryPlatform:
         resolution: int = 1000,
         from_step: float | None = None,
         to_step: float | None = None,
+        x: str = "step",
+        log_x: bool = False,
+        smoothing: float = 0.0,
     ) -> Curve:
         self.done.append(("curve", name, str(from_step), str(to_step), str(resolution)))
-        return Curve(name, agent, "", 2, (10.0, 20.0), (1.0, float("nan")), (1.0, 5.0), (1.0, 5.0), (1, 1))
+        return Curve(name, agent, "", 2, (10.0, 20.0), (1.0, float("nan")), (1.0, 5.0), (1.0, 5.0), (1, 1), (1.0, 5.0))
 
     def episodes(
         self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0

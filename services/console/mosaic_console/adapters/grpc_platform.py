@@ -32,6 +32,9 @@ class GrpcPlatform(Mosaic):
         resolution: int = 1000,
         from_step: float | None = None,
         to_step: float | None = None,
+        x: str = "step",
+        log_x: bool = False,
+        smoothing: float = 0.0,
     ) -> Curve:
         """Return a curve, or a stretch of it, in at most *resolution* buckets."""
         request = telemetry_pb2.ReadSeriesRequest(
@@ -41,5 +44,8 @@ class GrpcPlatform(Mosaic):
             attempt=attempt,
             from_step=from_step,
             to_step=to_step,
+            x=x,
+            log_x=log_x,
+            smoothing=smoothing,
         )
         return messages.curve(name, agent, self._ask(self._telemetry.ReadSeries, request, "telemetry"))

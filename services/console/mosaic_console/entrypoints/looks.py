@@ -17,7 +17,7 @@ from starlette.responses import Response
 from mosaic_console.domain import text
 
 _STATIC = files("mosaic_console") / "static"
-_SERVED = ("app.css", "icon.svg", "live.js", "curve.js", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css")
+_SERVED = ("app.css", "icon.svg", "live.js", "chart.js", "curve.js", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css")
 
 
 @dataclass(frozen=True)
