@@ -40,7 +40,16 @@ from mosaic_telemetry.domain.facts import Episode, Fact
 from mosaic_telemetry.domain.series import Series
 from mosaic_telemetry.domain.tally import Tally
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
-from mosaic_telemetry.ports import BEFORE_ALL, EpisodeFilter, EventWriter, FinishedRun, Points, Position, StepRange, StoredFrame
+from mosaic_telemetry.ports import (
+    BEFORE_ALL,
+    EpisodeFilter,
+    EventWriter,
+    FinishedRun,
+    Points,
+    Position,
+    StepRange,
+    StoredFrame,
+)
 
 log = structlog.get_logger(__name__)
 
