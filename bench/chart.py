@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from mosaic.events.frame import EncodedFrame, encode_block
+from mosaic.events.proof import EventKey, sign
 from mosaic.hosting.grpc_server import GrpcServer
 from mosaic.wire.channel import open_channel
 from mosaic.wire.v1 import telemetry_pb2 as pb
@@ -27,6 +28,7 @@ from mosaic_telemetry.settings import Settings
 from tests.servers.choice import servers
 
 RUN_ID = "01JD00000000000000CHART000"
+EVENT_KEY = "0" * 64
 _FRAME_LINES = 5_000
 _FRAMES_PER_SEND = 20
 
@@ -46,14 +48,14 @@ def a_frame(first: int, count: int) -> EncodedFrame:
         for step in range(first, first + count)
     ]
     body = encode_block(RUN_ID, 1, first, [(count, 1763265600.5)], b"\n".join(lines))
-    return EncodedFrame(RUN_ID, 1, first, count, body)
+    return EncodedFrame(RUN_ID, 1, first, count, body, sign(EventKey(EVENT_KEY).of_attempt(RUN_ID, 1), body))
 
 
 @contextmanager
 def serving(database_url: str) -> Iterator[tuple[TelemetryService, TelemetryStub]]:
     """Run the service on *database_url* and connect to it."""
     with tempfile.TemporaryDirectory() as folder:
-        service = build(Settings(database_url=database_url, manifest_root=folder))
+        service = build(Settings(database_url=database_url, manifest_root=folder, event_key=EVENT_KEY))
         server = GrpcServer(service.registrations(), "127.0.0.1:0")
         server.start()
         with open_channel(server.address) as channel:

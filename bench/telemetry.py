@@ -37,6 +37,7 @@ from mosaic.agent.telemetry.pipes import Listener
 from mosaic.agent.telemetry.shipper import Shipper
 from mosaic.agent.telemetry.spool import FRAME_BYTES, Spool
 from mosaic.agent.telemetry.stream import Stream
+from mosaic.events.proof import EventKey
 from mosaic.hosting.settings import variable_of
 from mosaic.messaging.consumer import DONE, Delivery, Settlement, consume
 from mosaic.messaging.event_messages import BrokerFrameSink
@@ -48,6 +49,7 @@ from tests.servers.choice import ServerSet, servers
 from tests.servers.fresh import fresh_database
 
 RUN_ID = "01JD00000000000000BENCH000"
+EVENT_KEY = "0" * 64
 LINE_BYTES = 200
 _BLOCK_LINES = 2_000
 _IN_FLIGHT = 64
@@ -95,7 +97,8 @@ def be_agent(url: str, events: int) -> None:
     shipper.start()
     with tempfile.TemporaryDirectory() as folder:
         backlog = Backlog(2**33)
-        spool = Spool(Path(folder), RUN_ID, 1, on_growth=backlog.change)
+        event_key = EventKey(EVENT_KEY).of_attempt(RUN_ID, 1)
+        spool = Spool(Path(folder), RUN_ID, 1, event_key=event_key, on_growth=backlog.change)
         shipper.add(spool)
         stream = Stream(spool, mask=Mask({}), backlog=backlog, clock=time.time)
         spent_s = asyncio.run(_listen(stream, shipper, events))
@@ -165,6 +168,7 @@ def _service(amqp_url: str, database_url: str, folder: str) -> Iterator[subproce
         "database_url": database_url,
         "broker_url": amqp_url,
         "manifest_root": folder,
+        "event_key": EVENT_KEY,
         "grpc_address": "127.0.0.1:0",
         "health_address": health,
         "log_level": "error",

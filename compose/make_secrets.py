@@ -28,10 +28,11 @@ _PASSWORDS = re.compile(
 )
 
 
-def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(24)) -> dict[str, str]:
+def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(32)) -> dict[str, str]:
     """Return every file of a set by its path; each *password* is used for one account."""
     databases = {service: password() for service in SERVICES}
     broker_password, redis_password = password(), password()
+    event_key = password()
     broker_url = f"amqp://mosaic:{broker_password}@rabbitmq:5672/"
     urls = {service: f"postgresql://{service}:{own}@postgres/{service}" for service, own in databases.items()}
     return {
@@ -41,6 +42,7 @@ def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(24)
         "redis/redis.conf": f"requirepass {redis_password}\n",
         **{f"{service}/database-url": url for service, url in urls.items()},
         **{f"{reader}/broker-url": broker_url for reader in ("scheduler", "telemetry", "agent")},
+        **{f"{reader}/event-key": event_key for reader in ("scheduler", "telemetry")},
         "telemetry/redis-url": f"redis://:{redis_password}@redis:6379/0",
     }
 
@@ -52,7 +54,7 @@ def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
 
 def passwords_in(text: str, name: str) -> list[str]:
     """Return the passwords in the file called *name* that holds *text*."""
-    if name.endswith("/password"):
+    if name.endswith(("/password", "/event-key")):
         return [text.strip()]
     return [found[found.lastindex or 0] for found in _PASSWORDS.finditer(text)]
 

@@ -27,6 +27,7 @@ from mosaic.cli.submit import submit
 from mosaic.events.canon import EVALUATION_NAMES, LENGTH_NAMES, REWARD_NAMES
 from mosaic.events.kinds import ALIASES, KIND_KEYS, ROWS, Kind
 from mosaic.hosting.settings import SHARED, variable_of
+from mosaic.model.variables import ALLOWED, OWN_PREFIX
 from mosaic.wire.status import STATUS
 from mosaic.worker.schema import config_schema
 from mosaic_console.entrypoints.app import documented
@@ -193,6 +194,11 @@ def submission_page() -> Iterator[str]:
     options = _options_of(submit)
     rows = ((f"`{key.name}`", _option(key, options), _alternatives(key), _meaning(key, options)) for key in KEYS)
     yield from _table(("key", "option", "also", "meaning"), rows)
+    yield from ("", "## Variables that `environment` may set", "")
+    yield f"What begins with `{OWN_PREFIX}`, what the schema of the worker lists (`x-environment-variables`),"
+    yield "what the operator adds (`MOSAIC_SCHEDULER_ENVIRONMENT_NAMES`), and these. Keys and tokens are secrets."
+    yield "What an interpreter, a loader or a library reads to find code is refused whoever allows it."
+    yield from ("", ", ".join(f"`{name}`" for name in sorted(ALLOWED)) + ".")
 
 
 def events_page() -> Iterator[str]:

@@ -32,6 +32,7 @@ from mosaic_telemetry.handlers.ingest import IngestReport, ingest
 from mosaic_telemetry.handlers.lines import read_lines
 from mosaic_telemetry.ports import EpisodeFilter, EventStore, Position, StepRange
 from tests.fakes.telemetry import (
+    KEY,
     NOON,
     RUN,
     InMemoryManifests,
@@ -42,6 +43,7 @@ from tests.fakes.telemetry import (
     metric,
     metrics,
     packed,
+    signed,
 )
 
 START = Position(0, 0)
@@ -55,7 +57,7 @@ def store(request: pytest.FixtureRequest, migrated_url: Callable[[str, str], str
 
 
 def put(store: EventStore, *bodies: bytes) -> IngestReport:
-    return ingest(bodies, store=store, feed=InProcessFeed())
+    return ingest([*map(signed, bodies)], key=KEY, store=store, feed=InProcessFeed())
 
 
 def stored_lines(store: EventStore, start: Position = START) -> list[tuple[int, int, bytes]]:

@@ -17,7 +17,6 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from prometheus_client import CollectorRegistry
 
-from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.model.resources import Resources
 from mosaic.wire.channel import open_channel
@@ -31,11 +30,10 @@ from mosaic.wire.v1 import (
 )
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
-from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_telemetry.entrypoints.service import build as build_telemetry
 from mosaic_telemetry.settings import Settings as TelemetrySettings
 from tests.fakes.scheduler import Desk, a_fleet
-from tests.fakes.telemetry import RUN, a_finished_run, encoded, episode, metrics
+from tests.fakes.telemetry import EVENT_KEY, RUN, a_finished_run, encoded, episode, metrics
 
 TEXTS = ["nonsense", "", "\0", "\N{SNOWMAN}", "x" * 5000]
 REALS = [math.nan, math.inf, -math.inf, -1.0, 1e308]
@@ -159,15 +157,7 @@ def registry(url: Url, folder: Path) -> Iterator[Served]:
 @contextmanager
 def scheduler(url: Url, folder: Path) -> Iterator[Served]:
     desk = Desk(folder, a_fleet(cpus=1000, slots=1000), url=url("mosaic_scheduler.adapters.migrations"))
-    api = SchedulerApi(
-        store=desk.store,
-        fleet=desk.fleet,
-        secrets=desk.secrets,
-        clock=desk.clock,
-        rounds=desk.settings,
-        changes=ChangeSignal(),
-        changed=lambda: None,
-    )
+    api = desk.api()
 
     def admitted() -> str:
         run = desk.submit(max_retries=0, resources=Resources(memory_mb=1))
@@ -222,7 +212,7 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
 @contextmanager
 def telemetry(url: Url, folder: Path) -> Iterator[Served]:
     database = url("mosaic_telemetry.adapters.migrations")
-    service = build_telemetry(TelemetrySettings(database_url=database, manifest_root=str(folder)))
+    service = build_telemetry(TelemetrySettings(database_url=database, manifest_root=str(folder), event_key=EVENT_KEY))
     service.start()
     service.ingest.send([encoded([*metrics(5), episode(1, 2.0)])])
     service.run_finished(a_finished_run(5))

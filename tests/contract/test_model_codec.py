@@ -16,10 +16,10 @@ from google.protobuf.message import Message
 
 import mosaic.model
 from mosaic.errors import BadInput
-from mosaic.model import attempt, fleet, identity, resources, run, team
+from mosaic.model import attempt, fleet, identity, people, resources, run, team
 from mosaic.model.codec import from_json, to_json
 from mosaic.wire import codec
-from mosaic.wire.v1 import registry_pb2, scheduler_pb2
+from mosaic.wire.v1 import identity_pb2, registry_pb2, scheduler_pb2
 
 #: The message of each value that crosses the wire; a value that is in none is stored only.
 MESSAGES: Mapping[type, type[Message]] = {
@@ -45,6 +45,8 @@ MESSAGES: Mapping[type, type[Message]] = {
     attempt.Report: scheduler_pb2.ReportRequest,
     team.Quota: scheduler_pb2.Quota,
     team.Team: scheduler_pb2.Team,
+    people.User: identity_pb2.User,
+    people.Credential: identity_pb2.Credential,
 }
 
 #: Values that are stored or published as JSON and never cross as protobuf.

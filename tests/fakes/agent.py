@@ -21,6 +21,7 @@ from mosaic.model.attempt import AttemptDirective, HeldAttempt, Launch, Report
 from mosaic.model.fleet import Announcement, Gpu, Node, Worker
 from mosaic.model.resources import Lease
 from mosaic.model.run import RunSpec
+from tests.fakes.telemetry import KEY
 
 
 def a_launch(**given: Any) -> Launch:
@@ -28,6 +29,7 @@ def a_launch(**given: Any) -> Launch:
     spec = {name: given.pop(name) for name in list(given) if name in _SPEC}
     lease = {name: given.pop(name) for name in list(given) if name in _LEASE}
     values = {"run_id": RunId("run-1"), "attempt": 1, **given}
+    values.setdefault("event_key", KEY.of_attempt(values["run_id"], values["attempt"]))
     return Launch(
         spec=RunSpec(**{"worker": WorkerName("script"), **spec}),
         lease=Lease(**{"cpus": 1.0, "memory_mb": 0, **lease}),
@@ -122,7 +124,7 @@ class InMemoryScheduler:
 
 
 class InMemorySink:
-    """Keeps lines by their number, as the telemetry service does, and counts repetitions."""
+    """Keeps lines of who proves to be their agent by number, as telemetry does, and counts repetitions."""
 
     def __init__(self) -> None:
         self.lines: dict[tuple[str, int], dict[int, bytes]] = {}
@@ -136,6 +138,7 @@ class InMemorySink:
             raise ServiceUnavailable("telemetry", "nowhere")
         with self._changed:
             for frame in frames:
+                KEY.check_frame(frame)
                 self._store(frame)
             self._changed.notify_all()
         return range(len(frames))

@@ -9,19 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.errors import BrokerUnavailable, ServiceUnavailable
+from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.database import open_engine
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, HeldAttempt, Launch, Report, RunFinished
+from mosaic.model.identity import Caller
 from mosaic.model.run import Run, RunSpec
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
+from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_scheduler.handlers import claims, commands, queries, submit
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.rounds import Rounds
 from mosaic_scheduler.handlers.submit import Request
-from mosaic_scheduler.ports import FleetView, WorkerFacts
+from mosaic_scheduler.ports import FleetView, RunStore, WorkerFacts
+from tests.fakes.calls import admin
 from tests.fakes.databases import migrated_file
+from tests.fakes.telemetry import KEY
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -86,7 +91,7 @@ class KnownSecrets:
 
     values: dict[str, str] = field(default_factory=dict)
 
-    def value(self, name: str) -> str | None:
+    def value(self, name: str, *, user: UserName, team: TeamName) -> str | None:
         return self.values.get(name)
 
 
@@ -116,6 +121,7 @@ class Desk:
         self.dispatcher = RecordingDispatcher()
         self.finished = RecordingPublisher()
         self.secrets = KnownSecrets()
+        self.changes = ChangeSignal()
         self.settings = RoundSettings()
         self.rounds = self.new_rounds()
 
@@ -132,6 +138,19 @@ class Desk:
         rounds.adopt()
         return rounds
 
+    def api(self, store: RunStore | None = None) -> SchedulerApi:
+        """Return the methods that the console and agents call."""
+        return SchedulerApi(
+            store=store or self.store,
+            fleet=self.fleet,
+            secrets=self.secrets,
+            event_key=KEY,
+            clock=self.clock,
+            rounds=self.settings,
+            changes=self.changes,
+            changed=self.changes.notify,
+        )
+
     def clock(self) -> datetime:
         return self.now
 
@@ -140,12 +159,38 @@ class Desk:
         self.now += timedelta(seconds=seconds)
 
     def submit(
-        self, config: dict[str, Any] | None = None, *, seeds: tuple[int, ...] = (), key: str = "", **spec: Any
+        self,
+        config: dict[str, Any] | None = None,
+        *,
+        seeds: tuple[int, ...] = (),
+        key: str = "",
+        user: str = "ann",
+        caller: Caller | None = None,
+        **spec: Any,
     ) -> Run:
-        """Submit a run, of the worker ``toy`` unless *spec* says otherwise."""
-        spec = {"worker": WorkerName("toy"), "team": TeamName("default"), "user": UserName("ann"), **spec}
+        """Submit a run of *user*, or of *caller*; of the worker ``toy`` unless *spec* says otherwise."""
+        spec = {"worker": WorkerName("toy"), "team": TeamName("default"), **spec}
         request = Request(RunSpec(config=config or {}, **spec), seeds=seeds, idempotency_key=key)
-        accepted = submit.submit(request, store=self.store, fleet=self.fleet, secrets=self.secrets, clock=self.clock)
+        accepted = submit.submit(
+            request,
+            caller=caller or admin(user),
+            store=self.store,
+            fleet=self.fleet,
+            secrets=self.secrets,
+            clock=self.clock,
+        )
+        return accepted.runs[0]
+
+    def retry(self, run: Run, caller: Caller | None = None) -> Run:
+        """Submit an ended run again."""
+        accepted = commands.retry_run(
+            run.run_id,
+            caller=caller or admin(),
+            store=self.store,
+            fleet=self.fleet,
+            secrets=self.secrets,
+            clock=self.clock,
+        )
         return accepted.runs[0]
 
     def claim(self, run: Run, attempt: int = 1, agent: str = "agent-1") -> Launch:
@@ -156,6 +201,7 @@ class Desk:
             AgentId(agent),
             store=self.store,
             secrets=self.secrets,
+            event_key=KEY,
             clock=self.clock,
             settings=self.settings,
         )
@@ -170,12 +216,20 @@ class Desk:
         report = Report(claimed.run_id, claimed.attempt, claimed.control_token, fact, **details)
         claims.report(report, store=self.store, clock=self.clock, retry=self.settings.retry)
 
-    def cancel(self, run: Run) -> Run:
-        """Cancel a run as its owner."""
+    def pause(self, run: Run, caller: Caller | None = None) -> Run:
+        """Pause a run."""
+        return commands.pause(run.run_id, caller=caller or admin(), store=self.store, clock=self.clock)
+
+    def resume(self, run: Run, caller: Caller | None = None) -> Run:
+        """Resume a run."""
+        return commands.resume(run.run_id, caller=caller or admin(), store=self.store, clock=self.clock)
+
+    def cancel(self, run: Run, caller: Caller | None = None, reason: str = "changed my mind") -> Run:
+        """Cancel a run, as its owner unless it is *caller*."""
         return commands.cancel(
             run.run_id,
-            actor="user:ann",
-            reason="changed my mind",
+            caller=caller or admin(),
+            reason=reason,
             store=self.store,
             clock=self.clock,
             retry=self.settings.retry,
@@ -185,6 +239,7 @@ class Desk:
         """Ask what would happen to a run."""
         return queries.predict(
             Request(spec, idempotency_key=key),
+            caller=admin(spec.user or "ann"),
             store=self.store,
             fleet=self.fleet,
             secrets=self.secrets,

@@ -20,7 +20,7 @@ from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1.scheduler_pb2_grpc import SchedulerServicer, add_SchedulerServicer_to_server
 from mosaic_telemetry.entrypoints.service import build
 from mosaic_telemetry.settings import Settings
-from tests.fakes.telemetry import a_finished_run, encoded, episode, line
+from tests.fakes.telemetry import EVENT_KEY, a_finished_run, encoded, episode, line
 
 _SUBMITTED = datetime(2026, 11, 16, tzinfo=UTC)
 
@@ -53,7 +53,8 @@ class Study:
 
     def __init__(self, folder: Path) -> None:
         database = f"sqlite:///{folder}/events.db"
-        self._telemetry = build(Settings(database_url=database, manifest_root=str(folder / "manifests")))
+        chosen = Settings(database_url=database, manifest_root=str(folder / "manifests"), event_key=EVENT_KEY)
+        self._telemetry = build(chosen)
         self._scheduler = ListedRuns()
         listing = Registration("s", lambda server: add_SchedulerServicer_to_server(self._scheduler, server))
         self._server = GrpcServer([*self._telemetry.registrations(), listing], "127.0.0.1:0")

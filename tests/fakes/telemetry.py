@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mosaic.events.frame import EncodedFrame, Frame, encode
+from mosaic.events.frame import EncodedFrame, Frame, decode, encode
+from mosaic.events.packing import FrameUnreadable
+from mosaic.events.proof import EventKey, sign
 from mosaic.ids import AgentId, NodeId, RunId, WorkerName
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic.model.attempt import Attempt, RunFinished
@@ -15,6 +17,9 @@ from mosaic.model.resources import Lease
 from mosaic.model.run import Run, RunSpec
 
 RUN = "run-1"
+#: As scheduler and telemetry share it.
+EVENT_KEY = "0" * 64
+KEY = EventKey(EVENT_KEY)
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 
@@ -83,8 +88,17 @@ def packed(
 
 
 def encoded(lines: Sequence[bytes], *, first_seq: int = 0, run_id: str = RUN, attempt: int = 1) -> EncodedFrame:
-    body = packed(lines, first_seq=first_seq, run_id=run_id, attempt=attempt)
-    return EncodedFrame(run_id, attempt, first_seq, len(lines), body)
+    return signed(packed(lines, first_seq=first_seq, run_id=run_id, attempt=attempt))
+
+
+def signed(body: bytes) -> EncodedFrame:
+    """Return a packed frame as the agent of its attempt sends it; what is no frame comes from that of `RUN`."""
+    try:
+        frame = decode(body)
+        named = (frame.run_id, frame.attempt, frame.first_seq, len(frame.lines))
+    except FrameUnreadable:
+        named = (RUN, 1, 0, 1)
+    return EncodedFrame(*named, body, sign(KEY.of_attempt(*named[:2]), body))
 
 
 def a_finished_run(*last_seqs: int, run_id: str = RUN, outcome: str = "succeeded", **more: Any) -> RunFinished:

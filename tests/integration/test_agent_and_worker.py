@@ -24,14 +24,17 @@ REFERENCE = WorkerProfile(
 )
 
 
+#: As the operator of a machine makes a worker visible.
+INSTALLED = {"PATH": "/usr/bin:/bin", "MOSAIC_WORKER_ENV_PYTHONPATH": str(PROJECT)}
+
+
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    yield from running(Bench(tmp_path, worker=REFERENCE, heartbeat_s=0.1))
+    yield from running(Bench(tmp_path, worker=REFERENCE, heartbeat_s=0.1, environment=INSTALLED))
 
 
 def train(bench: Bench, *, fault: str = "", **launch: object) -> None:
-    environment = {"PYTHONPATH": str(PROJECT), "MOSAIC_REFERENCE_FAULT": fault}
-    bench.run(config={"total_steps": 10000000}, environment=environment, **launch)
+    bench.run(config={"total_steps": 10000000}, environment={"MOSAIC_REFERENCE_FAULT": fault}, **launch)
     bench.scheduler.wait_for("started")
 
 

@@ -26,7 +26,7 @@ from mosaic.hosting.database import open_engine
 from mosaic.hosting.grpc_server import GrpcServer
 from mosaic.hosting.health import check
 from mosaic.hosting.settings import variable_of
-from mosaic.messaging.event_messages import BrokerFrameSink, run_finished_message
+from mosaic.messaging.event_messages import BrokerFrameSink, frame_message, run_finished_message
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, QueueSpec, event_routing_key, event_topology
 from mosaic.model.attempt import RunFinished
@@ -38,7 +38,7 @@ from mosaic_telemetry.adapters.sql_events import SqlEvents
 from mosaic_telemetry.domain.manifest import is_genuine
 from mosaic_telemetry.entrypoints.service import TelemetryService, build
 from mosaic_telemetry.settings import Settings
-from tests.fakes.telemetry import RUN, a_finished_run, encoded, metrics
+from tests.fakes.telemetry import EVENT_KEY, KEY, RUN, a_finished_run, encoded, metrics, signed
 from tests.servers.answers import plain_postgres_url
 from tests.servers.handle import Server
 from tests.stack.process import Part
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.integration
 
 
 def settings(database_url: str, broker_url: str, folder: Path) -> Settings:
-    return Settings(database_url=database_url, broker_url=broker_url, manifest_root=str(folder), prefetch=16)
+    return Settings(database_url, str(folder), EVENT_KEY, broker_url=broker_url, prefetch=16)
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def publish_until(publisher: Publisher, enough: threading.Event) -> int:
 
 
 def publish_end(publisher: Publisher, seal: RunFinished) -> None:
-    assert [0] == publisher.publish([run_finished_message(seal)])
+    assert [0] == publisher.publish([run_finished_message(seal, KEY)])
 
 
 def eventually(look: Callable[[], object], what: str, timeout_s: float = 40.0) -> None:
@@ -165,8 +165,9 @@ def test_from_frames_to_manifest(postgres_url: str, rabbitmq_url: str, tmp_path:
 
 def test_rubbish_is_dead_lettered_with_the_reason(postgres_url: str, rabbitmq_url: str, tmp_path: Path) -> None:
     with serving(settings(postgres_url, rabbitmq_url, tmp_path)), publishing(rabbitmq_url) as publisher:
-        publisher.publish([Message(EVENTS, event_routing_key(RUN, 4), b"rubbish")])
-        publisher.publish([Message(EVENTS, event_routing_key(RUN, 4), b"{}", {"kind": "run_finished"})])
+        publisher.publish([frame_message(signed(b"rubbish"))])
+        headers: dict[str, str | int] = {"kind": "run_finished", "proof": KEY.sign("run_finished", b"{}")}
+        publisher.publish([Message(EVENTS, event_routing_key(RUN, 4), b"{}", headers)])
         reasons = sorted(_dead_letters(rabbitmq_url, 2))
 
     assert "run is missing" in reasons[0]
@@ -192,6 +193,7 @@ def test_killed_while_it_stores_it_loses_nothing_and_stores_nothing_twice(
     postgres_url: str, rabbitmq_url: str, tmp_path: Path
 ) -> None:
     names = {"database_url": postgres_url, "broker_url": rabbitmq_url, "manifest_root": str(tmp_path)}
+    names["event_key"] = EVENT_KEY
     ports = {"grpc_address": "127.0.0.1:0", "health_address": "127.0.0.1:0"}
     env = {**os.environ, **{variable_of("MOSAIC_TELEMETRY", name): value for name, value in {**names, **ports}.items()}}
     command = [sys.executable, "-m", "mosaic_telemetry"]
@@ -274,6 +276,7 @@ def test_a_service_that_starts_before_its_database_waits_for_it(
     values = {
         "database_url": postgres_server.url,
         "broker_url": rabbitmq_url,
+        "event_key": EVENT_KEY,
         "manifest_root": str(tmp_path),
         "grpc_address": "127.0.0.1:0",
         "health_address": health,

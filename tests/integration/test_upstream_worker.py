@@ -62,18 +62,20 @@ STRICT = ("missing file", "not JSON", "wrong type", "unknown field", "wrong nest
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
+def bench(tmp_path: Path, environment: Mapping[str, str]) -> Iterator[Bench]:
     worker = WorkerProfile(
         Worker(WorkerName("script"), "0.1.0", versions={"talker": "0.1.0"}, launch=("-m", "talker_worker.cli")),
         sys.executable,
     )
-    yield from running(Bench(tmp_path, worker=worker))
+    yield from running(
+        Bench(tmp_path, worker=worker, environment={"MOSAIC_WORKER_ENV_PYTHONPATH": environment["PYTHONPATH"]})
+    )
 
 
-def test_an_agent_runs_it_and_hears_every_step_and_episode(bench: Bench, environment: Mapping[str, str]) -> None:
+def test_an_agent_runs_it_and_hears_every_step_and_episode(bench: Bench) -> None:
     config: dict[str, Any] = {"num_episodes": 3, "max_steps": 4}
 
-    bench.run(config=config, seed=7, environment={**environment, "MOSAIC_VAR_ROOT": str(bench.root)})
+    bench.run(config=config, seed=7, environment={"MOSAIC_VAR_ROOT": str(bench.root)})
     bench.scheduler.wait_for("succeeded")
     bench.sink.wait_for(b'"attempt_ended"')
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,13 +50,13 @@ def finish(typed: subprocess.Popen[str]) -> Typed:
 class Machine:
     """One person's machine: a state directory with the drill installed, and a platform that may run in it."""
 
-    def __init__(self, folder: Path, *more: str) -> None:
-        """Make it; *more* is typed after ``mosaic up``."""
+    def __init__(self, folder: Path, *more: str, variables: Mapping[str, str] | None = None) -> None:
+        """Make it; *more* is typed after ``mosaic up``, *variables* are in its environment."""
         self.home = folder / "home"
         install_drill(self.home)
         health = f"127.0.0.1:{free_port()}"
         command = [*_MOSAIC, "up", "--home", str(self.home), "--health", health, "--slots", "4", *more]
-        self.platform = Part("up", command, {}, folder=folder, health=health)
+        self.platform = Part("up", command, variables or {}, folder=folder, health=health)
 
     @property
     def runs_root(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -60,6 +61,7 @@ class Stack:
         self.python = install_drill(self.folder)
         self.broker_url = self._closing.enter_context(fresh_vhost(self.servers.rabbitmq))
         self._second_scheduler = free_port()
+        self._event_key = secrets.token_hex(32)
         self._chosen: dict[str, dict[str, str]] = {}
         self._ports = {name: (free_port(), free_port()) for name in SERVICES}
         self.parts |= {name: self._service(name) for name in SERVICES}
@@ -159,6 +161,7 @@ class Stack:
     def _scheduler_settings(self) -> dict[str, str]:
         return {
             "broker_url": self.broker_url,
+            "event_key": self._event_key,
             "registry_address": f"127.0.0.1:{self._ports['registry'][0]}",
             "lease_s": str(self.lease_s),
             "grace_s": str(self.grace_s),
@@ -167,6 +170,7 @@ class Stack:
     def _telemetry_settings(self) -> dict[str, str]:
         return {
             "broker_url": self.broker_url,
+            "event_key": self._event_key,
             "redis_url": self.servers.redis.url,
             "manifest_root": str(self.folder / "manifests"),
         }

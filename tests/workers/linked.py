@@ -13,9 +13,12 @@ from tests.stack.embedded import Machine
 from tests.workers.conftest import ROOT, InstalledWorker
 
 
-def machine_with(workers: Sequence[InstalledWorker], folder: Path) -> Machine:
-    """Return a machine that has *workers*, with the sources of this checkout and the libraries of their locks."""
-    machine = Machine(folder)
+def machine_with(workers: Sequence[InstalledWorker], folder: Path, *, visible: Path) -> Machine:
+    """Return a machine that has *workers*, with the sources of this checkout and the libraries of their locks.
+
+    Its workers find the modules in *visible* before their own.
+    """
+    machine = Machine(folder, variables={"MOSAIC_WORKER_ENV_PYTHONPATH": str(visible)})
     for worker in workers:
         install(Recipe(worker.name, str(ROOT / "worker-images" / worker.name)), machine.home, build=_linked(worker))
     return machine

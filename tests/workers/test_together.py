@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,29 +59,29 @@ def machine(
     installed_worker: Callable[[str], InstalledWorker], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Machine]:
     """A machine with all libraries, on which the platform is up."""
-    machine = machine_with([installed_worker(name) for name in CONFIGS], tmp_path_factory.mktemp("together"))
+    telling = tmp_path_factory.mktemp("telling")
+    (telling / "sitecustomize.py").write_text(_TELL_THREADS)
+    workers = [installed_worker(name) for name in CONFIGS]
+    machine = machine_with(workers, tmp_path_factory.mktemp("together"), visible=telling)
     machine.up()
     yield machine
     machine.platform.stop()
 
 
 @pytest.fixture(scope="module")
-def runs(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def runs(machine: Machine) -> dict[str, str]:
     """The id of one run of each library; all are playing at the same time."""
-    telling = tmp_path_factory.mktemp("telling")
-    (telling / "sitecustomize.py").write_text(_TELL_THREADS)
     with machine.connect() as mosaic:
-        started = {name: _submit(mosaic, name, telling) for name in CONFIGS}
+        started = {name: _submit(mosaic, name) for name in CONFIGS}
         for run_id in started.values():
             _wait_for_episodes(mosaic, run_id, attempt=1)
         assert [RunState.RUNNING] * len(CONFIGS) == [mosaic.run(run_id).run.state for run_id in started.values()]
     return started
 
 
-def _submit(mosaic: Mosaic, name: str, telling: Path) -> str:
+def _submit(mosaic: Mosaic, name: str) -> str:
     config = {"algo": "ppo", "env_id": "CartPole-v1", "total_steps": 10_000_000, **CONFIGS[name]}
-    surroundings = {"PYTHONPATH": str(telling)}
-    (run,) = mosaic.submit(name, config, seed=1, resources=SHARE, environment=surroundings)
+    (run,) = mosaic.submit(name, config, seed=1, resources=SHARE)
     return run.run_id
 
 

@@ -10,6 +10,7 @@
     ├── Unauthenticated          nobody knows who asks
     ├── Refused                  understood, but not now or not by you
     │   ├── Forbidden
+    │   ├── TooManyRequests
     │   ├── IllegalTransition
     │   ├── StaleAttempt
     │   └── SessionRejected
@@ -110,6 +111,19 @@ class Forbidden(Refused):
         """Say which *permission* on *what* is missing."""
         self.permission = permission
         super().__init__(f"{user} may not do this to {what}: it takes {permission}; ask an admin of the team or fleet")
+
+
+class TooManyRequests(Refused):
+    """They ask faster than anybody may; the same again later is looked at."""
+
+    code = "too_many_requests"
+    #: When to try again, where it is not said.
+    retry_after_s = 5.0
+
+    def __init__(self, what: str, retry_after_s: float) -> None:
+        """Say too many of *what* there were, and when the next one is looked at."""
+        self.retry_after_s = retry_after_s
+        super().__init__(f"too many {what}; try again in {max(1, round(retry_after_s))} s")
 
 
 class IllegalTransition(Refused):

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from mosaic.errors import BadInput
 from mosaic.model.attempt import Launch
+from mosaic.model.variables import unsafe_faults
 
 #: What a child may inherit from the agent. Everything else, tokens above all, stays here.
 INHERITED = frozenset(
@@ -21,6 +23,8 @@ INHERITED = frozenset(
     }
 )
 INHERITED_PREFIXES = ("LC_", "SSL_CERT_", "NVIDIA_")
+#: What stands behind this in the agent's environment is what the machine's operator sets for every worker.
+OPERATOR_PREFIX = "MOSAIC_WORKER_ENV_"
 
 #: Libraries that would otherwise start one thread per core of the machine, whatever the lease says.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCH_NUM_THREADS")
@@ -74,10 +78,19 @@ def prepare(runs_root: Path, launch: Launch) -> tuple[RunDirectory, Path]:
 def child_environment(
     inherited: Mapping[str, str], launch: Launch, directory: RunDirectory, *, heartbeat_s: float
 ) -> dict[str, str]:
-    """Return the whole environment of a child: an allow-list of ours, what the run asks for, its secrets."""
+    """Return the whole environment of a child: an allow-list of ours, what the run asks for, its secrets.
+
+    Raises:
+        BadInput: the run asks for variables that decide which code runs, or that cannot be.
+
+    """
+    faults = list(unsafe_faults(launch.spec.environment, launch.secrets))
+    if faults:
+        raise BadInput(f"run {launch.run_id}", faults)
     threads = str(max(1, math.floor(launch.lease.cpus)))
     environment = screenless_drawing() | {name: value for name, value in inherited.items() if _may_inherit(name)}
     environment |= dict.fromkeys(_THREAD_VARIABLES, threads)
+    environment |= _of_operator(inherited)
     environment |= launch.spec.environment
     environment |= launch.secrets
     environment |= {
@@ -121,6 +134,11 @@ def _config(launch: Launch) -> dict[str, object]:
 
 def _may_inherit(name: str) -> bool:
     return name in INHERITED or name.startswith(INHERITED_PREFIXES)
+
+
+def _of_operator(inherited: Mapping[str, str]) -> dict[str, str]:
+    names = (name for name in inherited if name.startswith(OPERATOR_PREFIX))
+    return {name.removeprefix(OPERATOR_PREFIX): inherited[name] for name in names}
 
 
 @cache

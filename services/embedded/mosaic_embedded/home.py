@@ -1,9 +1,10 @@
-"""Whose a state directory is: one platform at a time, and which process that is."""
+"""Whose a state directory is: one platform at a time, which process that is, and what only it may read."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import time
 from pathlib import Path
 from typing import IO
@@ -44,6 +45,18 @@ def take(home: Path) -> IO[str]:
     file.write(_signature(os.getpid()))
     file.flush()
     return file
+
+
+def event_key(home: Path) -> str:
+    """Return the key of `mosaic.events.proof`, made at the first start: attempts outlive the platform and sign on."""
+    path = home / "event.key"
+    if not path.exists():
+        draft = path.with_suffix(".draft")
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
+        draft.replace(path)
+    return path.read_text()
 
 
 def holder(home: Path) -> int | None:

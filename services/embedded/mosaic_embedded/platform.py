@@ -34,7 +34,7 @@ from mosaic.model.fleet import Node
 from mosaic.worker.probe import ProbeReport, probe
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
-from mosaic_embedded.home import take
+from mosaic_embedded.home import event_key, take
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -181,7 +181,9 @@ class Platform:
 
     def _build_telemetry(self) -> TelemetryService:
         settings = TelemetrySettings(
-            database_url=self._database("telemetry"), manifest_root=str(self.home / "manifests")
+            database_url=self._database("telemetry"),
+            manifest_root=str(self.home / "manifests"),
+            event_key=event_key(self.home),
         )
         return build_telemetry(settings, metrics=self._metrics)
 
@@ -190,7 +192,9 @@ class Platform:
             database_url=self._database("scheduler"),
             broker_url=IN_PROCESS_URL,
             registry_address=registry,
+            event_key=event_key(self.home),
             secrets_dir=str(self.home / "secrets"),
+            environment_names=self.env.get("MOSAIC_SCHEDULER_ENVIRONMENT_NAMES", ""),
         )
         return SchedulerService(
             settings,

@@ -9,8 +9,12 @@ from sqlalchemy import Engine
 
 from mosaic.hosting.changes import ChangeSignal, Notifications
 from mosaic.hosting.database import migrate, open_engine
+from mosaic.ids import UserName
+from mosaic_registry.adapters.argon2_passwords import Argon2Passwords
 from mosaic_registry.adapters.sql_catalog import CHANNEL, SqlCatalog
-from mosaic_registry.ports import Catalog, Clock
+from mosaic_registry.adapters.sql_people import SqlPeople
+from mosaic_registry.handlers.first_admin import add_first_admin
+from mosaic_registry.ports import Catalog, Clock, Passwords, People
 from mosaic_registry.settings import Settings
 
 
@@ -20,6 +24,8 @@ class Parts:
 
     engine: Engine
     catalog: Catalog
+    people: People
+    passwords: Passwords
     #: Rings when the fleet may have changed.
     changes: ChangeSignal
     #: None where only this process changes the catalog.
@@ -39,11 +45,16 @@ def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
     """Connect everything and bring the schema up to date."""
     engine = open_engine(settings.database_url)
     migrate(engine, "mosaic_registry.adapters.migrations")
+    people, passwords = SqlPeople(engine), Argon2Passwords()
+    if settings.admin and settings.admin_password:
+        add_first_admin(UserName(settings.admin), settings.admin_password, people=people, passwords=passwords)
     changes = ChangeSignal()
     shared = engine.dialect.name == "postgresql"
     return Parts(
         engine=engine,
         catalog=SqlCatalog(engine),
+        people=people,
+        passwords=passwords,
         changes=changes,
         notifications=Notifications(settings.database_url, CHANNEL, changes.notify) if shared else None,
         clock=clock,

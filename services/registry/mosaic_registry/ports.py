@@ -7,9 +7,12 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
-from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.ids import AgentId, NodeId, TeamName, UserName, WorkerName
 from mosaic.model.fleet import Fleet, Node, Worker
+from mosaic_registry.domain.credential import KeptCredential
 from mosaic_registry.domain.fleet import RegisteredAgent
+from mosaic_registry.domain.guessing import Failures
+from mosaic_registry.domain.people import Account
 
 Clock = Callable[[], datetime]
 
@@ -83,3 +86,73 @@ class Catalog(Protocol):
 
     def overdue(self, heard_before: datetime) -> Sequence[AgentId]:
         """Return living agents last heard before that time."""
+
+
+class PeopleView(Protocol):
+    """Reads, as of one instant."""
+
+    def account(self, name: UserName) -> Account | None:
+        """Return that account."""
+
+    def accounts(self, team: TeamName | None = None) -> Sequence[Account]:
+        """Return every account by name, or those that have a role in *team* or belong to it."""
+
+    def credential(self, credential_id: str) -> KeptCredential | None:
+        """Return that credential."""
+
+    def credentials(self, user: UserName) -> Sequence[KeptCredential]:
+        """Return every credential of *user*, the oldest first."""
+
+    def identity(self, issuer: str, subject: str) -> UserName | None:
+        """Return whom a provider means by *subject*."""
+
+    def failures(self, key: str) -> Failures | None:
+        """Return the wrong passwords under that key."""
+
+
+class PeopleDraft(PeopleView, Protocol):
+    """Reads and writes that happen together or not at all."""
+
+    def put_account(self, account: Account) -> None:
+        """Add or replace."""
+
+    def put_credential(self, credential: KeptCredential) -> None:
+        """Add or replace."""
+
+    def remove_credential(self, credential_id: str) -> None:
+        """Forget; an unknown one is forgotten already."""
+
+    def put_identity(self, issuer: str, subject: str, user: UserName) -> None:
+        """Add."""
+
+    def put_failures(self, failures: Failures) -> None:
+        """Add or replace."""
+
+    def forget_failures(self, key: str) -> None:
+        """Forget."""
+
+
+class People(Protocol):
+    """The store of people. Every method raises `DatabaseUnavailable` when the database does not answer."""
+
+    def read(self) -> AbstractContextManager[PeopleView]:
+        """Open a transaction that only reads."""
+
+    def change(self) -> AbstractContextManager[PeopleDraft]:
+        """Open a transaction; changers follow one another."""
+
+    def touch(self, credential_id: str, at: datetime) -> None:
+        """Note when a credential was used."""
+
+    def forget(self, *, expired_before: datetime, failed_before: datetime) -> None:
+        """Remove credentials and wrong passwords that are of no use any more."""
+
+
+class Passwords(Protocol):
+    """Makes and checks hashes of passwords; both take long on purpose."""
+
+    def hash(self, password: str) -> str:
+        """Return what is kept instead of *password*."""
+
+    def is_right(self, password: str, kept: str) -> bool:
+        """Tell whether it is the password of which *kept* is the hash; of an empty one none is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mosaic.hosting.settings import read_settings
 
@@ -21,6 +21,10 @@ class Settings:
     heartbeat_timeout_s: float = 20.0
     #: A dead agent is shown for so long before it is forgotten.
     forget_after_s: float = 86_400.0
+    #: Who becomes the first admin, when the fleet has none yet.
+    admin: str = ""
+    #: Of the first admin; better `MOSAIC_REGISTRY_ADMIN_PASSWORD_FILE`. Read only while there is no admin.
+    admin_password: str = field(default="", repr=False)
     log_level: str = "info"
 
     @classmethod

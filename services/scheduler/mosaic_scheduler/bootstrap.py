@@ -9,11 +9,13 @@ from datetime import datetime, timedelta, timezone
 from celery import Celery
 from sqlalchemy import Engine
 
+from mosaic.events.proof import EventKey
 from mosaic.hosting.changes import Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.messaging.publisher import Publisher
 from mosaic.messaging.topology import event_topology
 from mosaic.model.attempt import RunFinished
+from mosaic.model.variables import names_of
 from mosaic_scheduler.adapters.celery_dispatcher import CeleryDispatcher, producer_app
 from mosaic_scheduler.adapters.leadership import AdvisoryLock, SoleLeader
 from mosaic_scheduler.adapters.registry_fleet import RegistryFleet
@@ -24,6 +26,7 @@ from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.snapshot import PolicySettings
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.rounds import Rounds
+from mosaic_scheduler.handlers.submit import DEFAULT_TEAM
 from mosaic_scheduler.ports import Clock, RunFinishedPublisher, Secrets
 from mosaic_scheduler.settings import Settings
 
@@ -36,6 +39,7 @@ class Parts:
     store: SqlRuns
     fleet: RegistryFleet
     secrets: Secrets
+    event_key: EventKey
     rounds: Rounds
     round_settings: RoundSettings
     leadership: SoleLeader | AdvisoryLock
@@ -64,12 +68,14 @@ def build(
     *on_change* is called when the fleet, or another scheduler on the same database, changed something.
     *celery* and *on_run_finished* are given where agents and telemetry live in the same process.
     """
+    event_key = EventKey(settings.event_key)
     engine = open_engine(settings.database_url)
     migrate(engine, "mosaic_scheduler.adapters.migrations")
     shared = engine.dialect.name == "postgresql"
     store = SqlRuns(engine)
-    fleet = RegistryFleet(settings.registry_address, on_change=on_change)
-    publisher, run_finished = _run_finished(settings, on_run_finished)
+    variables = names_of(settings.environment_names)
+    fleet = RegistryFleet(settings.registry_address, on_change=on_change, variables=variables)
+    publisher, run_finished = _run_finished(settings, event_key, on_run_finished)
     round_settings = RoundSettings(
         lease=timedelta(seconds=settings.lease_s),
         grace=timedelta(seconds=settings.grace_s),
@@ -89,7 +95,8 @@ def build(
         engine=engine,
         store=store,
         fleet=fleet,
-        secrets=SecretFiles(settings.secrets_dir),
+        secrets=SecretFiles(settings.secrets_dir, top_of=DEFAULT_TEAM),
+        event_key=event_key,
         rounds=rounds,
         round_settings=round_settings,
         leadership=AdvisoryLock(engine) if shared else SoleLeader(),
@@ -100,10 +107,10 @@ def build(
 
 
 def _run_finished(
-    settings: Settings, on_run_finished: Callable[[RunFinished], None] | None
+    settings: Settings, event_key: EventKey, on_run_finished: Callable[[RunFinished], None] | None
 ) -> tuple[Publisher | None, RunFinishedPublisher]:
     if on_run_finished is not None:
         return None, DirectRunFinished(on_run_finished)
     url = settings.events_broker_url or settings.broker_url
     publisher = Publisher(url, event_topology(settings.event_shards), name="mosaic-scheduler")
-    return publisher, BrokerRunFinished(publisher, shards=settings.event_shards)
+    return publisher, BrokerRunFinished(publisher, event_key, shards=settings.event_shards)

@@ -48,8 +48,8 @@ class RunTransaction(Protocol):
     def run(self, run_id: RunId) -> Run | None:
         """Return the run, or None."""
 
-    def runs_like(self, part: str) -> list[Run]:
-        """Return at most two runs whose id starts or ends with *part*."""
+    def runs_like(self, part: str, *, teams: Collection[TeamName] | None = None) -> list[Run]:
+        """Return at most two runs of *teams* (None = of all) whose id starts or ends with *part*."""
 
     def attempt(self, run_id: RunId, attempt: int) -> Attempt | None:
         """Return that attempt, or None."""
@@ -60,14 +60,18 @@ class RunTransaction(Protocol):
     def history(self, run_id: RunId) -> list[Change]:
         """Return every change of the run, oldest first."""
 
-    def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[Run]:
-        """Return runs, newest first, whose id is lower than *before* (empty = no bound)."""
+    def list_runs(
+        self, wanted: RunFilter, *, limit: int, before: str, teams: Collection[TeamName] | None = None
+    ) -> list[Run]:
+        """Return runs of *teams* (None = of all), newest first, whose id is lower than *before* (empty = no bound)."""
 
     def revision(self) -> int:
         """Return the newest revision given; what is read after it in this transaction is at least as new."""
 
-    def changed_since(self, revision: int) -> list[tuple[Run, Attempt | None]]:
-        """Return runs changed after *revision* with the attempt that counts, oldest change first."""
+    def changed_since(
+        self, revision: int, *, teams: Collection[TeamName] | None = None
+    ) -> list[tuple[Run, Attempt | None]]:
+        """Return runs of *teams* (None = of all) changed after *revision* with their attempts, oldest change first."""
 
     def active(self) -> list[tuple[Run, Attempt | None]]:
         """Return every run that has not ended, with the attempt that counts."""
@@ -183,6 +187,8 @@ class WorkerFacts:
     config_schema: Mapping[str, Any]
     capabilities: Mapping[str, Any]
     resume_grade: ResumeGrade | None
+    #: What a submission may set in its environment, beside what is allowed for all.
+    variables: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +220,10 @@ class Fleet(Protocol):
 
 
 class Secrets(Protocol):
-    """Where secret values are; they pass through at the claim and are kept nowhere."""
+    """Where secret values are; they pass through at the claim and are kept nowhere else."""
 
-    def value(self, name: str) -> str | None:
-        """Return the secret called *name*, or None."""
+    def value(self, name: str, *, user: UserName, team: TeamName) -> str | None:
+        """Return the secret that a run of *user* in *team* means by *name*, or None: others' secrets do not exist."""
 
 
 class Leadership(Protocol):

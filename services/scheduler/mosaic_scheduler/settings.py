@@ -15,10 +15,14 @@ class Settings(EventSettings):
     database_url: str  #: ``sqlite:///file`` or ``postgresql://...``
     broker_url: str  #: ``amqp://...``, or ``memory://`` inside one process
     registry_address: str  #: host:port of the registry's gRPC
+    #: Shared with telemetry alone: proves who sent an event. ``openssl rand -hex 32`` makes one.
+    event_key: str
     grpc_address: str = "0.0.0.0:50052"
     health_address: str = "0.0.0.0:8082"
-    #: Where secrets are mounted, one file each; empty = there are none.
+    #: Where secrets of teams are mounted: ``NAME`` for the team default, ``TEAM/NAME`` for another; empty = none are.
     secrets_dir: str = ""
+    #: Variables that submissions may set beside those of ``docs/reference/submission.md``: ``HF_HOME, MY_LIBRARY_*``.
+    environment_names: str = ""
     lease_s: float = 30.0
     #: Time between SIGTERM and SIGKILL.
     grace_s: float = 20.0

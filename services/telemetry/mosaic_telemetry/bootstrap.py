@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from mosaic.events.proof import EventKey
 from mosaic.hosting.database import open_engine
 from mosaic.messaging.topology import Topology, event_topology
 from mosaic_telemetry.adapters.file_manifests import FileManifests
@@ -28,6 +29,7 @@ class Parts:
     clock: Clock
     finish_patience: timedelta
     topology: Topology
+    event_key: EventKey
 
 
 def utc_now() -> datetime:
@@ -37,6 +39,7 @@ def utc_now() -> datetime:
 
 def connect(settings: Settings, *, live_feed: LiveFeed | None = None, clock: Clock = utc_now) -> Parts:
     """Connect everything and bring the schema up to date."""
+    event_key = EventKey(settings.event_key)
     # Followers and charts each hold a connection only while they read.
     engine = open_engine(settings.database_url, pool_size=8)
     return Parts(
@@ -47,4 +50,5 @@ def connect(settings: Settings, *, live_feed: LiveFeed | None = None, clock: Clo
         clock=clock,
         finish_patience=timedelta(seconds=settings.finish_patience_s),
         topology=event_topology(settings.event_shards),
+        event_key=event_key,
     )

@@ -14,6 +14,8 @@ class Settings(EventSettings):
 
     database_url: str  #: ``sqlite:///file`` or ``postgresql://...``
     manifest_root: str  #: directory of the manifests, one folder per run
+    #: Shared with the scheduler alone: proves who sent an event. ``openssl rand -hex 32`` makes one.
+    event_key: str
     #: ``amqp://...``; without any broker agents hand over their frames in this process.
     broker_url: str = ""
     #: ``redis://...``, so that a follower of one replica hears what another stored; empty for one replica.

@@ -14,13 +14,14 @@ from mosaic_scheduler.entrypoints.service import SchedulerService
 from mosaic_scheduler.settings import Settings as SchedulerSettings
 from mosaic_telemetry.entrypoints.metrics import Metrics as TelemetryMetrics
 from tests.fakes.agent import Bench, running
+from tests.fakes.telemetry import EVENT_KEY
 
 
 def exposed_names(folder: Path) -> set[str]:
     """Return the name of every sample on /metrics of the services and the agent."""
     services = process_metrics()
     RegistryService(RegistrySettings(f"sqlite:///{folder}/registry.db"), metrics=services)
-    scheduler = SchedulerSettings(f"sqlite:///{folder}/scheduler.db", "memory://", "127.0.0.1:1")
+    scheduler = SchedulerSettings(f"sqlite:///{folder}/scheduler.db", "memory://", "127.0.0.1:1", EVENT_KEY)
     SchedulerService(scheduler, metrics=services, on_run_finished=lambda _: None)
     TelemetryMetrics(services)
     (of_agent,) = [_names(agent_metrics(bench.agent)) for bench in running(Bench(folder))]

@@ -9,13 +9,16 @@ from prometheus_client import CollectorRegistry
 
 from mosaic.errors import DatabaseUnavailable
 from mosaic.hosting.changes import ChangeSignal
-from mosaic.ids import AgentId
+from mosaic.ids import AgentId, UserName
 from mosaic.model.fleet import Fleet
+from mosaic.model.people import CredentialKind
 from mosaic_registry.bootstrap import Parts
+from mosaic_registry.domain.credential import make
 from mosaic_registry.entrypoints.sweeper import Sweeper
 from mosaic_registry.handlers.fleet import register
 from tests.announcements import NOON, an_announcement, seconds
 from tests.fakes.catalog import InMemoryCatalog
+from tests.fakes.people import InMemoryPeople, PlainPasswords
 
 
 class AbsentCatalog(InMemoryCatalog):
@@ -31,6 +34,8 @@ def parts() -> Parts:
     return Parts(
         engine=sqlalchemy.create_engine("sqlite://"),
         catalog=InMemoryCatalog(),
+        people=InMemoryPeople(),
+        passwords=PlainPasswords(),
         changes=ChangeSignal(),
         notifications=None,
         clock=lambda: NOON + seconds(60),
@@ -83,3 +88,17 @@ def test_after_an_outage_agents_get_a_whole_timeout_to_call_again(parts: Parts) 
     without_database = replace(parts, catalog=AbsentCatalog())
 
     assert 20.0 == Sweeper(without_database, CollectorRegistry()).sweep_if_possible()
+
+
+def test_credentials_that_ended_are_removed_within_the_hour(parts: Parts) -> None:
+    now = [NOON]
+    _, ended = make(CredentialKind.TOKEN, UserName("ada"), now=NOON, life=seconds(1))
+    with parts.people.change() as draft:
+        draft.put_credential(ended)
+    sweeper = Sweeper(replace(parts, clock=lambda: now[0]), CollectorRegistry())
+
+    for passed, left in ((60, 1), (3600, 0)):
+        now[0] = NOON + seconds(passed)
+        sweeper.sweep()
+        with parts.people.read() as view:
+            assert left == len(view.credentials(UserName("ada")))

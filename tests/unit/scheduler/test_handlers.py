@@ -10,14 +10,18 @@ from pathlib import Path
 import pytest
 
 from mosaic.errors import BadInput, Refused, RunNotFound, SessionRejected, StaleAttempt, Unavailable
+from mosaic.events.frame import EncodedFrame
+from mosaic.events.proof import FrameForged, sign
 from mosaic.ids import AgentId, TeamName
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic.model.attempt import AttemptDirective, Directive
 from mosaic.model.resources import Resources
 from mosaic.model.team import Team
-from mosaic_scheduler.handlers import claims, commands, lookup, queries
+from mosaic_scheduler.handlers import claims, lookup, queries
 from mosaic_scheduler.ports import FleetView
+from tests.fakes.calls import admin
 from tests.fakes.scheduler import Desk, a_fleet
+from tests.fakes.telemetry import KEY
 
 
 @pytest.fixture
@@ -101,6 +105,16 @@ def test_an_attempt_is_claimed_once_and_only_by_its_agent(desk: Desk) -> None:
     desk.claim(run)
     with pytest.raises(StaleAttempt, match="already claimed"):
         desk.claim(run)
+
+
+def test_only_the_agent_that_claims_an_attempt_gets_the_key_that_signs_its_frames(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    key = desk.claim(run).event_key
+
+    KEY.check_frame(EncodedFrame(run.run_id, 1, 0, 1, b"frame", sign(key, b"frame")))
+    with pytest.raises(FrameForged):
+        KEY.check_frame(EncodedFrame(run.run_id, 2, 0, 1, b"frame", sign(key, b"frame")))
 
 
 def test_an_attempt_whose_secret_has_vanished_fails_with_its_name(desk: Desk) -> None:
@@ -305,11 +319,11 @@ def test_pause_and_resume_are_wanted_until_the_agent_says_so(desk: Desk) -> None
     claimed = desk.claim(run)
     desk.report(claimed, "started")
 
-    commands.pause(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
+    desk.pause(run)
     assert [AttemptDirective(run.run_id, 1, Directive.PAUSE)] == desk.renew(claimed)
     desk.report(claimed, "paused")
     assert RunState.PAUSED is desk.run(run).state
-    commands.resume(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
+    desk.resume(run)
     desk.report(claimed, "resumed")
 
     assert RunState.RUNNING is desk.run(run).state
@@ -409,9 +423,9 @@ def test_a_run_is_found_by_the_beginning_of_its_id(desk: Desk) -> None:
     run = desk.submit()
 
     with desk.store.read() as work:
-        assert run.run_id == lookup.find(work, run.run_id[:20].lower()).run_id
+        assert run.run_id == lookup.find(work, run.run_id[:20].lower(), admin()).run_id
         with pytest.raises(RunNotFound, match="mosaic runs"):
-            lookup.find(work, "nothing")
+            lookup.find(work, "nothing", admin())
 
 
 def test_the_agent_that_comes_back_learns_of_attempts_that_wait_for_it(desk: Desk) -> None:
@@ -424,14 +438,10 @@ def test_the_agent_that_comes_back_learns_of_attempts_that_wait_for_it(desk: Des
 def test_a_retry_is_a_new_run_that_names_the_old_one(desk: Desk) -> None:
     run = desk.submit({"total_steps": 9}, seed=3)
     with pytest.raises(Refused, match="only an ended run"):
-        commands.retry_run(
-            run.run_id, actor="ann", store=desk.store, fleet=desk.fleet, secrets=desk.secrets, clock=desk.clock
-        )
+        desk.retry(run)
     desk.cancel(run)
 
-    (again,) = commands.retry_run(
-        run.run_id, actor="ann", store=desk.store, fleet=desk.fleet, secrets=desk.secrets, clock=desk.clock
-    ).runs
+    again = desk.retry(run)
 
     assert (run.spec.config, run.spec.seed) == (again.spec.config, again.spec.seed)
     assert run.run_id == again.spec.labels["retry_of"]

@@ -9,7 +9,7 @@ import pytest
 from mosaic.lifecycle import RunState
 from mosaic.model.attempt import Launch
 from mosaic.model.run import Priority, Run
-from mosaic_scheduler.handlers import commands, queries
+from mosaic_scheduler.handlers import queries
 from tests.fakes.scheduler import Desk, a_fleet
 
 
@@ -24,7 +24,7 @@ def paused(desk: Desk) -> tuple[Run, Launch]:
     desk.rounds.plan()
     claimed = desk.claim(run)
     desk.report(claimed, "started", checkpoint="checkpoints/7")
-    commands.pause(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
+    desk.pause(run)
     desk.report(claimed, "paused")
     return run, claimed
 
@@ -64,7 +64,7 @@ def test_a_pause_that_had_not_come_true_yet_holds_as_well(desk: Desk) -> None:
     desk.rounds.plan()
     claimed = desk.claim(run)
     desk.report(claimed, "started")
-    commands.pause(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
+    desk.pause(run)
 
     desk.report(claimed, "preempted")
 
@@ -75,7 +75,7 @@ def test_a_paused_run_whose_attempt_is_gone_is_planned_again_when_it_is_resumed(
     run, claimed = paused(desk)
     desk.report(claimed, "preempted")
 
-    commands.resume(run.run_id, actor="user:ann", store=desk.store, clock=desk.clock)
+    desk.resume(run)
     assert RunState.QUEUED is desk.run(run).state
     desk.rounds.plan()
     again = desk.claim(run, 2)

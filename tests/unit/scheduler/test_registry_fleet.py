@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Iterator
-from typing import Any
 
 import grpc
 import pytest
@@ -22,10 +21,12 @@ class Telling(registry_pb2_grpc.RegistryServicer):
         self.streamed: queue.Queue[registry_pb2.Fleet | None] = queue.Queue()
         self.asked = registry_pb2.Fleet()
 
-    def GetFleet(self, request: Any, context: Any) -> registry_pb2.Fleet:
-        return self.asked
-
-    def WatchFleet(self, request: Any, context: grpc.ServicerContext) -> Iterator[registry_pb2.Fleet]:
+    def WatchFleet(
+        self, request: registry_pb2.WatchFleetRequest, context: grpc.ServicerContext
+    ) -> Iterator[registry_pb2.Fleet]:
+        if request.once:
+            yield self.asked
+            return
         context.add_callback(lambda: self.streamed.put(None))
         while (fleet := self.streamed.get()) is not None:
             yield fleet

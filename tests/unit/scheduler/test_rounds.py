@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from mosaic.hosting.changes import ChangeSignal
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic.model.attempt import Attempt, AttemptDirective, Directive, Launch
 from mosaic.model.resources import Resources
@@ -20,8 +20,8 @@ from mosaic.wire.v1 import scheduler_pb2
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.adapters.tables import runs
 from mosaic_scheduler.domain.run import ResumeGrade
-from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_scheduler.ports import RunTransaction
+from tests.fakes.calls import Call, admin
 from tests.fakes.scheduler import Desk
 
 WHOLE = Resources(cpus=4)
@@ -159,8 +159,8 @@ class CountingRuns(SqlRuns):
         with super().read() as work:
             changed_since = work.changed_since
 
-            def counted(revision: int) -> list[tuple[Run, Attempt | None]]:
-                changed = changed_since(revision)
+            def counted(revision: int, **teams: Any) -> list[tuple[Run, Attempt | None]]:
+                changed = changed_since(revision, **teams)
                 self.found += len(changed)
                 return changed
 
@@ -183,32 +183,17 @@ def test_a_new_leader_reads_no_run_that_ended_before_it_came(desk: Desk) -> None
     assert (1, RunState.ADMITTED) == (store.found, desk.run(new).state)
 
 
-class Caller:
-    """A call that goes on."""
-
-    def is_active(self) -> bool:
-        return True
-
-
 def test_who_watches_an_old_run_is_not_read_every_run_since(desk: Desk) -> None:
     old = desk.submit()
     for _ in range(5):
         desk.cancel(desk.submit())
-    changes, store = ChangeSignal(), CountingRuns(desk.engine)
-    api = SchedulerApi(
-        store=store,
-        fleet=desk.fleet,
-        secrets=desk.secrets,
-        clock=desk.clock,
-        rounds=desk.settings,
-        changes=changes,
-        changed=changes.notify,
-    )
-    watched = api.WatchRuns(scheduler_pb2.WatchRunsRequest(run_ids=[old.run_id]), Caller())  # type: ignore[arg-type]
+    store = CountingRuns(desk.engine)
+    api = desk.api(store)
+    watched = api.WatchRuns(scheduler_pb2.WatchRunsRequest(run_ids=[old.run_id]), Call(admin()))  # type: ignore[arg-type]
 
     assert scheduler_pb2.RUN_STATE_QUEUED == next(watched).state
     desk.rounds.plan()
-    changes.notify()
+    desk.changes.notify()
     assert scheduler_pb2.RUN_STATE_ADMITTED == next(watched).state
 
     assert 1 == store.found

@@ -16,10 +16,10 @@ from mosaic.model.codec import from_json, to_json
 from mosaic.model.resources import Resources
 from mosaic.model.run import Run, RunSpec
 from mosaic_scheduler.domain.run import ResumeGrade
-from mosaic_scheduler.handlers import commands
 from mosaic_scheduler.handlers.lookup import find
 from mosaic_scheduler.handlers.submit import SEED_BITS
 from mosaic_scheduler.ports import WorkerFacts
+from tests.fakes.calls import admin
 from tests.fakes.scheduler import SCHEMA, Desk, a_fleet
 
 #: A worker with algorithms, one of which has hyper-parameters of its own.
@@ -71,7 +71,7 @@ def ended(desk: Desk, outcome: str = "succeeded", *, checkpoint: str = "checkpoi
 
 def found(desk: Desk, text: str) -> Run:
     with desk.store.read() as work:
-        return find(work, text)
+        return find(work, text, admin())
 
 
 def test_a_run_without_a_seed_gets_one_that_is_written_down(desk: Desk) -> None:
@@ -90,11 +90,9 @@ def test_a_repeated_submit_returns_the_run_with_the_seed_that_was_drawn(desk: De
 def test_a_retry_has_the_seed_of_the_run_it_retries(desk: Desk) -> None:
     run = ended(desk, "failed")
 
-    accepted = commands.retry_run(
-        run.run_id, actor="ann", store=desk.store, fleet=desk.fleet, secrets=desk.secrets, clock=desk.clock
-    )
+    again = desk.retry(run)
 
-    assert run.spec.seed == accepted.runs[0].spec.seed
+    assert run.spec.seed == again.spec.seed
 
 
 def test_a_dry_run_says_that_a_seed_will_be_drawn(desk: Desk) -> None:
@@ -120,7 +118,7 @@ def test_runs_that_differ_by_their_seed_alone_have_the_same_settings(desk: Desk)
 
 def test_the_end_of_a_run_tells_no_secret_and_no_environment(desk: Desk) -> None:
     desk.secrets.values["hub"] = "s3cret"
-    run = desk.submit(secrets={"KEY": "hub"}, environment={"A": "1"})
+    run = desk.submit(secrets={"KEY": "hub"}, environment={"TZ": "1"})
     desk.cancel(run)
     desk.rounds.plan()
 
@@ -225,9 +223,7 @@ def test_a_name_that_several_runs_bear_is_answered_with_their_ids(desk: Desk) ->
 
 def test_a_name_means_the_newest_run_of_those_that_follow_one_another(desk: Desk) -> None:
     run = ended(desk, "failed", name="baseline")
-    commands.retry_run(
-        run.run_id, actor="ann", store=desk.store, fleet=desk.fleet, secrets=desk.secrets, clock=desk.clock
-    )
+    desk.retry(run)
 
     assert run.run_id == found(desk, "baseline").spec.labels["retry_of"]
 
@@ -248,7 +244,7 @@ def test_a_run_begins_from_the_last_checkpoint_of_the_one_that_it_continues(desk
         name="long",
         labels={"sweep": "7"},
         resources=Resources(2, 1024),
-        environment={"A": "1"},
+        environment={"TZ": "1"},
     )
 
     run = desk.submit({"total_steps": 20}, worker="", continues=old.run_id, resources=Resources(0))
@@ -259,7 +255,7 @@ def test_a_run_begins_from_the_last_checkpoint_of_the_one_that_it_continues(desk
     spec = run.spec
     assert ("toy", 3, "long", {"sweep": "7"}) == (spec.worker, spec.seed, spec.name, spec.labels)
     assert {"total_steps": 20, "algo_params": {"gamma": 0.9}} == spec.config
-    assert (2, 1024, {"A": "1"}) == (spec.resources.cpus, spec.resources.memory_mb, spec.environment)
+    assert (2, 1024, {"TZ": "1"}) == (spec.resources.cpus, spec.resources.memory_mb, spec.environment)
     assert old.run_id == spec.continues
     with desk.store.read() as work:
         assert old.run_id in work.history(run.run_id)[0].detail

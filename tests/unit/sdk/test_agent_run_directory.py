@@ -14,6 +14,7 @@ from mosaic.agent.telemetry.backlog import Backlog
 from mosaic.agent.telemetry.lines import Mask
 from mosaic.agent.telemetry.spool import Spool
 from mosaic.agent.telemetry.stream import Stream
+from mosaic.errors import BadInput
 from mosaic.events.attempt import AttemptEnded, AttemptStarted, TelemetryResumed, TelemetryStarved
 from mosaic.ids import RunId
 from mosaic.launching import (
@@ -45,8 +46,8 @@ def test_without_a_seed_the_config_keeps_its_own(tmp_path: Path) -> None:
 
 def test_an_environment_is_an_allow_list_and_what_the_run_asked_for() -> None:
     ours = {"PATH": "/bin", "LC_ALL": "C", "NVIDIA_VISIBLE_DEVICES": "all", "MOSAIC_BROKER_URL": "x"}
-    asked = {"A": "1", "MOSAIC_RUN_ID": "forged"}
-    launch = a_launch(environment=asked, secrets={"KEY": "s"}, cpus=0.5, team="vision", user="ada")
+    ours |= {"MOSAIC_WORKER_ENV_HTTPS_PROXY": "proxy:3128"}
+    launch = a_launch(environment={"A": "1"}, secrets={"KEY": "s"}, cpus=0.5, team="vision", user="ada")
 
     environment = child_environment(ours, launch, RunDirectory(Path("/runs/run-1")), heartbeat_s=2.5)
 
@@ -57,6 +58,17 @@ def test_an_environment_is_an_allow_list_and_what_the_run_asked_for() -> None:
     assert {"PATH", "LC_ALL", "NVIDIA_VISIBLE_DEVICES"} <= environment.keys()
     assert "MOSAIC_BROKER_URL" not in environment
     assert "MOSAIC_RESUME_FROM" not in environment
+    assert "proxy:3128" == environment["HTTPS_PROXY"]
+
+
+@pytest.mark.parametrize("name", ["MOSAIC_RUN_ID", "PYTHONWARNINGS", "LD_PRELOAD", "BROWSER", "A=B", ""])
+def test_what_was_stored_before_it_was_refused_is_refused_again_where_it_would_run(name: str) -> None:
+    directory = RunDirectory(Path("/runs/run-1"))
+
+    with pytest.raises(BadInput):
+        child_environment({}, a_launch(environment={name: "1"}), directory, heartbeat_s=1)
+    with pytest.raises(BadInput):
+        child_environment({}, a_launch(secrets={name: "1"}), directory, heartbeat_s=1)
 
 
 def test_libraries_are_told_to_draw_without_a_screen_unless_somebody_knows_better() -> None:

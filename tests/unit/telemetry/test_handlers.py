@@ -28,6 +28,7 @@ from mosaic_telemetry.handlers.logs import follow_logs, read_logs
 from mosaic_telemetry.ports import Position
 from tests.fakes.databases import migrated_file
 from tests.fakes.telemetry import (
+    KEY,
     NOON,
     RUN,
     InMemoryManifests,
@@ -40,6 +41,7 @@ from tests.fakes.telemetry import (
     packed,
     resumed,
     saved,
+    signed,
 )
 
 START = Position(0, 0)
@@ -56,7 +58,7 @@ class Desk:
         self.manifests = InMemoryManifests()
 
     def put(self, *bodies: bytes) -> IngestReport:
-        return ingest(bodies, store=self.store, feed=self.feed)
+        return ingest([*map(signed, bodies)], key=KEY, store=self.store, feed=self.feed)
 
     def finish(self, *last_seqs: int) -> None:
         note_finished(a_finished_run(*last_seqs), store=self.store, clock=self.clock, patience=PATIENCE)

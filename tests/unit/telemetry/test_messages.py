@@ -7,7 +7,7 @@ from mosaic.messaging.connection import connection_parameters, pauses
 from mosaic.messaging.event_messages import frame_message, read_run_finished, run_finished_message
 from mosaic.messaging.topology import event_queue, event_routing_key, event_topology
 from mosaic_telemetry.settings import Settings
-from tests.fakes.telemetry import RUN, a_finished_run, encoded, metrics
+from tests.fakes.telemetry import KEY, RUN, a_finished_run, encoded, metrics
 
 
 def test_a_run_has_one_shard_and_runs_are_spread_over_all() -> None:
@@ -35,17 +35,19 @@ def test_events_wait_in_bounded_quorum_queues_that_refuse_rather_than_drop() -> 
 
 
 def test_the_end_of_a_run_goes_the_way_of_its_events() -> None:
-    frame, end = frame_message(encoded(metrics(2), first_seq=5)), run_finished_message(a_finished_run(6))
+    frame, end = frame_message(encoded(metrics(2), first_seq=5)), run_finished_message(a_finished_run(6), KEY)
+
+    without_proof = {name: value for name, value in frame.headers.items() if name != "proof"}
 
     assert frame.routing_key == end.routing_key
-    assert {"kind": "frame", "run_id": RUN, "attempt": 1, "first_seq": 5, "count": 2} == frame.headers
+    assert {"kind": "frame", "run_id": RUN, "attempt": 1, "first_seq": 5, "count": 2} == without_proof
     assert end.headers["kind"] == "run_finished"
 
 
 def test_the_end_of_a_run_survives_its_way() -> None:
     finished = a_finished_run(6, 9)
 
-    assert finished == read_run_finished(run_finished_message(finished).body)
+    assert finished == read_run_finished(run_finished_message(finished, KEY).body)
 
 
 def test_an_end_that_cannot_be_read_says_everything_that_is_wrong() -> None:
@@ -63,7 +65,7 @@ def test_an_end_that_is_no_object_is_refused(body: bytes) -> None:
 
 def test_a_run_id_that_is_a_path_is_refused() -> None:
     with pytest.raises(BadInput, match="is not an id"):
-        read_run_finished(run_finished_message(a_finished_run(1, run_id="../etc")).body)
+        read_run_finished(run_finished_message(a_finished_run(1, run_id="../etc"), KEY).body)
 
 
 def test_a_broker_address_that_is_none_says_how_to_write_one() -> None:
@@ -81,4 +83,4 @@ def test_settings_report_every_fault_at_once() -> None:
     with pytest.raises(BadInput) as caught:
         Settings.from_env({"MOSAIC_TELEMETRY_PREFETCH": "many", "MOSAIC_TELEMETRY_DATABASE_URI": "x"})
 
-    assert len(caught.value.faults) == 4
+    assert len(caught.value.faults) == 5

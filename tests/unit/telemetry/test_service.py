@@ -8,22 +8,22 @@ import pytest
 from sqlalchemy import select, update
 from structlog.testing import capture_logs
 
-from mosaic.events.frame import EncodedFrame
 from mosaic.hosting.health import check
 from mosaic.messaging.consumer import Delivery, Verdict
-from mosaic.messaging.event_messages import run_finished_message
+from mosaic.messaging.event_messages import frame_message, run_finished_message
+from mosaic.messaging.publisher import Message
 from mosaic_telemetry.adapters.tables import finished_runs
 from mosaic_telemetry.entrypoints.service import TelemetryService, build
 from mosaic_telemetry.handlers.lines import Lines, follow_lines
 from mosaic_telemetry.ports import Position
 from mosaic_telemetry.settings import Settings
 from tests.fakes.agent import eventually
-from tests.fakes.telemetry import RUN, a_finished_run, encoded, metrics, packed
+from tests.fakes.telemetry import EVENT_KEY, KEY, RUN, a_finished_run, encoded, metrics, signed
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[TelemetryService]:
-    chosen = Settings(database_url=f"sqlite:///{tmp_path}/e.db", manifest_root=str(tmp_path / "manifests"))
+    chosen = Settings(f"sqlite:///{tmp_path}/e.db", str(tmp_path / "manifests"), EVENT_KEY)
     service = build(chosen)
     service.start()
     yield service
@@ -65,7 +65,7 @@ def test_a_run_whose_manifest_cannot_be_written_does_not_stop_the_others(
 
 
 def test_a_fault_that_nobody_foresaw_does_not_end_the_writing_of_manifests(tmp_path: Path) -> None:
-    chosen = Settings(database_url=f"sqlite:///{tmp_path}/e.db", manifest_root=str(tmp_path / "manifests"))
+    chosen = Settings(f"sqlite:///{tmp_path}/e.db", str(tmp_path / "manifests"), EVENT_KEY)
     service = build(chosen)
     service.ingest.send([encoded(metrics(5))])
     service.run_finished(a_finished_run(4))
@@ -93,23 +93,26 @@ def set_due_at(service: TelemetryService, moment: float) -> float:
 def test_a_frame_from_this_process_that_nobody_can_read_is_not_kept_for_ever(
     service: TelemetryService,
 ) -> None:
-    confirmed = service.ingest.send([EncodedFrame(RUN, 1, 0, 1, b"rubbish"), encoded(metrics(1))])
+    confirmed = service.ingest.send([signed(b"rubbish"), encoded(metrics(1))])
 
     assert [0, 1] == list(confirmed)
     assert service.parts.store.timelines(RUN)[0].heard.count == 1
 
 
+def deliveries(*messages: Message) -> list[Delivery]:
+    return [Delivery(tag, "shard.0", one.headers, one.body) for tag, one in enumerate(messages)]
+
+
 def test_every_message_of_the_broker_gets_its_own_verdict(service: TelemetryService) -> None:
-    bodies = [
-        ({"kind": "frame"}, packed(metrics(2))),
-        ({"kind": "run_finished"}, b"not an end"),
-        ({}, b"not a frame"),
-        ({"kind": "run_finished"}, run_finished_message(a_finished_run(1)).body),
+    proof = KEY.sign("run_finished", b"not an end")
+    sent = [
+        frame_message(encoded(metrics(2))),
+        Message("", "", b"not an end", {"kind": "run_finished", "proof": proof}),
+        frame_message(signed(b"not a frame")),
+        run_finished_message(a_finished_run(1), KEY),
     ]
 
-    answers = service.ingest.handle(
-        [Delivery(tag, "shard.0", headers, body) for tag, (headers, body) in enumerate(bodies)]
-    )
+    answers = service.ingest.handle(deliveries(*sent))
 
     assert [Verdict.DONE, Verdict.NEVER, Verdict.NEVER, Verdict.DONE] == [one.verdict for one in answers]
     assert "end of a run" in answers[1].reason

@@ -28,7 +28,7 @@ from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1.scheduler_pb2_grpc import SchedulerServicer, add_SchedulerServicer_to_server
 from mosaic_telemetry.entrypoints.service import build
 from mosaic_telemetry.settings import Settings
-from tests.fakes.telemetry import RUN, a_finished_run, encoded, episode, line, metric, resumed, saved
+from tests.fakes.telemetry import EVENT_KEY, RUN, a_finished_run, encoded, episode, line, metric, resumed, saved
 
 #: The team's return of episode N is N in the first attempt and 100 + N in the second.
 COUNTED = [float(number) for number in range(6)] + [100.0 + number for number in range(6, 12)]
@@ -83,7 +83,8 @@ def _moment() -> datetime:
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosaic]:
     folder = tmp_path_factory.mktemp("telemetry")
-    service = build(Settings(database_url=f"sqlite:///{folder}/e.db", manifest_root=str(folder / "manifests")))
+    database = f"sqlite:///{folder}/e.db"
+    service = build(Settings(database_url=database, manifest_root=str(folder / "manifests"), event_key=EVENT_KEY))
     scheduler = Registration("s", lambda server: add_SchedulerServicer_to_server(OneRun(), server))
     server = GrpcServer([*service.registrations(), scheduler], "127.0.0.1:0")
     server.start()

@@ -126,7 +126,7 @@ class Scenario:
             "eval_episodes": plan.eval_episodes,
         }
         seeds = ",".join(map(str, evaluation_seeds(SEED, plan.eval_episodes)))
-        variables = {"PYTHONPATH": str(GAMES), EVALUATION_SEEDS: seeds}
+        variables = {EVALUATION_SEEDS: seeds}
         if self.library.worker in ("reference", "xuance", "sb3"):
             fields["metrics_every"] = plan.metrics_every
         if plan.killed_in is not None:

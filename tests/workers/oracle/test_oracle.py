@@ -27,7 +27,7 @@ from tests.workers.oracle.expected import (
     smoothed,
 )
 from tests.workers.oracle.games.oracle_formula import AGENTS, shares
-from tests.workers.oracle.scenarios import SCENARIOS, SEED, Scenario
+from tests.workers.oracle.scenarios import GAMES, SCENARIOS, SEED, Scenario
 from tests.workers.oracle.surfaces import CURVES, Sight, printed
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def workers(installed_worker: Callable[[str], InstalledWorker]) -> dict[str, Ins
 @pytest.fixture(scope="module")
 def machine(workers: dict[str, InstalledWorker], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A machine with every worker, on which the platform is up."""
-    machine = machine_with(list(workers.values()), tmp_path_factory.mktemp("oracle"))
+    machine = machine_with(list(workers.values()), tmp_path_factory.mktemp("oracle"), visible=GAMES)
     machine.up()
     yield machine
     machine.platform.stop()

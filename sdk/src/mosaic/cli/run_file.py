@@ -50,7 +50,7 @@ KEYS = (
     Key("retries", also=("max_retries",)),
     Key("labels", option="label", also=("label",), meaning="Keys and values, both text, to find it again."),
     Key("secrets", option="secret", also=("secret",), meaning="Variable of the worker: name of the secret in it."),
-    Key("environment", meaning="More environment variables of the worker."),
+    Key("environment", meaning="More environment variables of the worker; which ones is listed below."),
     Key("not_before", meaning="Earliest start: 2030-01-31T12:00:00Z."),
     Key("key", also=("idempotency_key",)),
     Key("continue", option="continues", also=("continues",)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mosaic.errors import BadInput
+from mosaic.model.variables import is_key
 from mosaic.worker.config import extract_worker_config
 from mosaic.worker.upstream_names import OTHER_NAMES
 from mosaic.worker.validation import validate_config
@@ -137,9 +138,9 @@ def _run(data: Mapping[Any, Any], worker: str) -> UpstreamFile:
     if notes:
         told["config"] = {"notes": notes, **told["config"]}
     told["environment"] = {
-        name: value for name, value in data["environment"].items() if name not in _SET_HERE and not _is_key(name)
+        name: value for name, value in data["environment"].items() if name not in _SET_HERE and not is_key(name)
     }
-    withheld = tuple(name for name, value in data["environment"].items() if value and _is_key(name))
+    withheld = tuple(name for name, value in data["environment"].items() if value and is_key(name))
     return UpstreamFile(told, bool(_DRY_RUN & set(arguments)), withheld, tuple(_remarks(data)))
 
 
@@ -163,10 +164,6 @@ def _with_ids(config: Mapping[str, Any], *sections: Mapping[str, Any]) -> dict[s
         if isinstance(section, Mapping) and section.get(name)
     }
     return {**ids, **{name: value for name, value in config.items() if name not in ids or value}}
-
-
-def _is_key(name: str) -> bool:
-    return name.endswith(("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD"))
 
 
 def _remarks(data: Mapping[Any, Any]) -> list[str]:

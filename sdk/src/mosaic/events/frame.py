@@ -55,6 +55,8 @@ class EncodedFrame:
     first_seq: int
     count: int
     body: bytes
+    #: By the key of the attempt, see `mosaic.events.proof`; empty where it has none.
+    proof: str = ""
 
 
 class FrameSink(Protocol):

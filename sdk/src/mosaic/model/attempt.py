@@ -79,6 +79,8 @@ class Launch:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: Shown with every report of this attempt.
     control_token: str = field(default="", repr=False)
+    #: Signs every frame of this attempt, see `mosaic.events.proof`.
+    event_key: str = field(default="", repr=False)
     #: No line and no heartbeat for so long means hung; None = nobody looks.
     hang_limit: timedelta | None = None
     #: From SIGTERM to SIGKILL.

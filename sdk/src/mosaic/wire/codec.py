@@ -43,7 +43,7 @@ ValueT = TypeVar("ValueT")
 MessageT = TypeVar("MessageT", bound=Message)
 
 #: Fields that stay on one side, by class name: they are stored and never sent.
-EXCEPTIONS: Mapping[str, AbstractSet[str]] = {"Attempt": {"control_digest"}}
+EXCEPTIONS: Mapping[str, AbstractSet[str]] = {"Attempt": {"control_digest"}, "KeptCredential": {"digest"}}
 
 
 class _Slot(NamedTuple):

@@ -6,13 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from mosaic.errors import BadInput, MosaicError, NotFound, Refused, Unavailable, WorkerBroken
+from mosaic.errors import (
+    BadInput,
+    Forbidden,
+    MosaicError,
+    NotFound,
+    Refused,
+    TooManyRequests,
+    Unauthenticated,
+    Unavailable,
+    WorkerBroken,
+)
 
 #: Error class -> HTTP status; the nearest class of an error's ancestry decides.
 STATUS: dict[type[MosaicError], HTTPStatus] = {
     BadInput: HTTPStatus.BAD_REQUEST,
     NotFound: HTTPStatus.NOT_FOUND,
     Refused: HTTPStatus.CONFLICT,
+    Unauthenticated: HTTPStatus.UNAUTHORIZED,
+    Forbidden: HTTPStatus.FORBIDDEN,
+    TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
     WorkerBroken: HTTPStatus.CONFLICT,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     MosaicError: HTTPStatus.INTERNAL_SERVER_ERROR,

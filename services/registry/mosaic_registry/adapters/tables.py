@@ -52,3 +52,57 @@ fleet_revision = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("number", sa.BigInteger, nullable=False),
 )
+
+users = sa.Table(
+    "users",
+    metadata,
+    sa.Column("name", sa.String(128), primary_key=True),
+    sa.Column("display_name", sa.String(200), nullable=False),
+    sa.Column("email", sa.String(200), nullable=False),
+    sa.Column("active", sa.Boolean, nullable=False),
+    sa.Column("roles", sa.JSON, nullable=False),
+    sa.Column("owner_team", sa.String(128), nullable=True),
+    sa.Column("password_hash", sa.String(256), nullable=False),
+)
+
+members = sa.Table(
+    "members",
+    metadata,
+    sa.Column("team", sa.String(128), primary_key=True),
+    sa.Column("user", sa.String(128), sa.ForeignKey("users.name"), primary_key=True),
+    sa.Column("role", sa.String(32), nullable=False),
+    sa.Index("members_by_user", "user"),
+)
+
+credentials = sa.Table(
+    "credentials",
+    metadata,
+    sa.Column("credential_id", sa.String(32), primary_key=True),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("user", sa.String(128), sa.ForeignKey("users.name"), nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("scopes", sa.JSON(none_as_null=True), nullable=True),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("expires_at", sa.Double, nullable=False),
+    sa.Column("last_used_at", sa.Double, nullable=True),
+    sa.Column("address", sa.String(64), nullable=False),
+    sa.Index("credentials_by_user", "user"),
+)
+
+#: Whom an identity provider means by whom.
+provider_identities = sa.Table(
+    "provider_identities",
+    metadata,
+    sa.Column("issuer", sa.String(500), primary_key=True),
+    sa.Column("subject", sa.String(255), primary_key=True),
+    sa.Column("user", sa.String(128), sa.ForeignKey("users.name"), nullable=False),
+)
+
+sign_in_failures = sa.Table(
+    "sign_in_failures",
+    metadata,
+    sa.Column("key", sa.String(300), primary_key=True),
+    sa.Column("count", sa.Integer, nullable=False),
+    sa.Column("last_at", sa.Double, nullable=False),
+)

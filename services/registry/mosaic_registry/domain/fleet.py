@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from mosaic.ids import GpuId
 from mosaic.model.fleet import Agent, Fleet, Gpu, Node
@@ -21,6 +21,13 @@ def with_liveness(fleet: Fleet) -> Fleet:
     """Return *fleet* with every node alive that a living agent stands on."""
     inhabited = {agent.node_id for agent in fleet.agents if agent.alive}
     return replace(fleet, nodes=tuple(replace(node, alive=node.node_id in inhabited) for node in fleet.nodes))
+
+
+def without_sessions(fleet: Fleet) -> Fleet:
+    """Return *fleet* without what only services know of its agents."""
+    public = [field.name for field in fields(Agent)]
+    agents = (Agent(**{name: getattr(agent, name) for name in public}) for agent in fleet.agents)
+    return replace(fleet, agents=tuple(agents))
 
 
 def conflicts_with_siblings(node: Node, known: Node) -> list[str]:

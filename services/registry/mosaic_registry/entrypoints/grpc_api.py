@@ -9,13 +9,15 @@ import grpc
 from prometheus_client import CollectorRegistry, Counter
 
 from mosaic.errors import BadInput
+from mosaic.hosting.access import needs
 from mosaic.ids import AgentId, NodeId, WorkerName
 from mosaic.model.fleet import Announcement, Fleet, Gpu
+from mosaic.model.identity import Permission
 from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import registry_pb2 as pb
 from mosaic.wire.v1 import registry_pb2_grpc
 from mosaic_registry.bootstrap import Parts
-from mosaic_registry.domain.fleet import with_liveness
+from mosaic_registry.domain.fleet import with_liveness, without_sessions
 from mosaic_registry.handlers import fleet as handlers
 
 
@@ -29,6 +31,7 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
         self._heartbeats = Counter("mosaic_registry_heartbeats", "Heartbeats accepted.", registry=metrics)
         self._registrations = Counter("mosaic_registry_registrations", "Agents registered.", registry=metrics)
 
+    @needs(Permission.AGENT)
     def RegisterWorker(self, request: pb.RegisterWorkerRequest, context: Any) -> pb.RegisterWorkerResponse:
         """Take an agent into the fleet."""
         welcome = handlers.register(from_wire(request, Announcement), catalog=self._catalog, now=self._parts.clock())
@@ -40,6 +43,7 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
             heartbeat_interval_s=self._parts.heartbeat_interval.total_seconds(),
         )
 
+    @needs(Permission.AGENT)
     def Heartbeat(self, request: pb.HeartbeatRequest, context: Any) -> pb.HeartbeatResponse:
         """Note that an agent lives."""
         answer = handlers.heartbeat(
@@ -54,20 +58,24 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
         self._heartbeats.inc()
         return pb.HeartbeatResponse(draining=answer.draining)
 
+    @needs(Permission.AGENT)
     def Leave(self, request: pb.LeaveRequest, context: Any) -> pb.LeaveResponse:
         """Forget an agent that ends on purpose."""
         handlers.leave(AgentId(request.agent_id), request.session_token, catalog=self._catalog)
         self._parts.changes.notify()
         return pb.LeaveResponse()
 
+    @needs(Permission.FLEET_READ)
     def DescribeWorker(self, request: pb.DescribeWorkerRequest, context: Any) -> pb.Worker:
         """Return one worker."""
         return to_wire(handlers.describe_worker(WorkerName(request.name), catalog=self._catalog), pb.Worker)
 
+    @needs(Permission.FLEET_READ)
     def GetFleet(self, request: pb.GetFleetRequest, context: Any) -> pb.Fleet:
-        """Return the whole fleet."""
-        return _message(self._catalog.fleet())
+        """Return the fleet as people see it."""
+        return _message(without_sessions(self._catalog.fleet()))
 
+    @needs(Permission.SERVICE)
     def WatchFleet(self, request: pb.WatchFleetRequest, context: Any) -> Iterator[pb.Fleet]:
         """Send the fleet now and after every change, until the caller or the registry ends."""
         changes = self._parts.changes
@@ -79,8 +87,11 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
             if fleet.revision != sent:
                 sent = fleet.revision
                 yield _message(fleet)
+            if request.once:
+                return
             changes.wait(after=heard)
 
+    @needs(Permission.FLEET_CHANGE)
     def Drain(self, request: pb.DrainRequest, context: Any) -> pb.DrainResponse:
         """Take a node or an agent out of planning, or back in."""
         match request.WhichOneof("target"):

@@ -9,9 +9,12 @@ from prometheus_client import CollectorRegistry
 
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
+from mosaic.ids import UserName
 from mosaic_registry.bootstrap import build, utc_now
 from mosaic_registry.entrypoints.grpc_api import RegistryApi
+from mosaic_registry.entrypoints.identity_api import IdentityApi
 from mosaic_registry.entrypoints.sweeper import Sweeper
+from mosaic_registry.handlers.first_admin import end_owner_tokens, token_for_owner
 from mosaic_registry.ports import Clock
 from mosaic_registry.settings import Settings
 
@@ -22,11 +25,21 @@ class RegistryService:
     def __init__(self, settings: Settings, *, metrics: CollectorRegistry, clock: Clock = utc_now) -> None:
         self._parts = build(settings, clock=clock)
         self._api = RegistryApi(self._parts, metrics)
+        self._owner: UserName | None = None
+        self._identity = IdentityApi(self._parts)
         self._sweeper = Sweeper(self._parts, metrics)
 
     def registrations(self) -> Sequence[Registration]:
         """Return its gRPC services."""
-        return [Registration("mosaic.wire.v1.Registry", self._api.add_to)]
+        return [
+            Registration("mosaic.wire.v1.Registry", self._api.add_to),
+            Registration("mosaic.wire.v1.Identity", self._identity.add_to),
+        ]
+
+    def token_for_owner(self, user: UserName) -> str:
+        """Return a token for who owns the machine; it ends with the service."""
+        self._owner = user
+        return token_for_owner(user, people=self._parts.people, now=self._parts.clock())
 
     def probes(self) -> Mapping[str, Probe]:
         """Return what its readiness depends on."""
@@ -40,6 +53,8 @@ class RegistryService:
 
     def stop(self) -> None:
         """End the streams and threads, and let go of the database."""
+        if self._owner is not None:
+            end_owner_tokens(self._owner, people=self._parts.people)
         self._api.end_streams()
         self._sweeper.stop()
         if self._parts.notifications:

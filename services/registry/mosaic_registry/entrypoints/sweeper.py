@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import structlog
 from prometheus_client import CollectorRegistry, Gauge
 
 from mosaic.errors import DatabaseUnavailable
 from mosaic_registry.bootstrap import Parts
+from mosaic_registry.domain.guessing import FORGET_AFTER
 from mosaic_registry.handlers import fleet as handlers
 
 log = structlog.get_logger(__name__)
+
+#: How often ended credentials are removed; nobody can use them meanwhile.
+_TIDY_EVERY = timedelta(hours=1)
 
 
 class Sweeper:
@@ -24,6 +29,7 @@ class Sweeper:
         self._parts = parts
         self._patience_s = parts.heartbeat_timeout.total_seconds()
         self._period_s = min(1.0, self._patience_s / 4)
+        self._tidied_at = parts.clock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
         self._alive = Gauge("mosaic_registry_agents_alive", "Agents heard in time.", registry=metrics)
@@ -56,6 +62,9 @@ class Sweeper:
             log.warning("agent not heard in time; nothing new is planned on it", agent_id=agent_id)
         if died or forgotten:
             parts.changes.notify()
+        if now - self._tidied_at >= _TIDY_EVERY:
+            self._tidied_at = now
+            parts.people.forget(expired_before=now, failed_before=now - FORGET_AFTER)
         fleet = parts.catalog.fleet()
         alive = sum(agent.alive for agent in fleet.agents)
         self._alive.set(alive)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import grpc
 import structlog
@@ -30,9 +30,13 @@ class RegistryFleet:
     say who is not.
     """
 
-    def __init__(self, address: str, *, on_change: Callable[[], None]) -> None:
-        """Follow the registry at *address* and call *on_change* after each new view."""
+    def __init__(self, address: str, *, on_change: Callable[[], None], variables: Collection[str] = ()) -> None:
+        """Follow the registry at *address* and call *on_change* after each new view.
+
+        *variables* are what submissions may set for any worker, beside what is allowed anyway.
+        """
         self._address = address
+        self._variables = frozenset(variables)
         self._on_change = on_change
         self._channel = open_channel(address)
         self._stub = registry_pb2_grpc.RegistryStub(self._channel)
@@ -62,10 +66,10 @@ class RegistryFleet:
             ServiceUnavailable: it does not answer.
         """
         try:
-            fleet = self._stub.GetFleet(registry_pb2.GetFleetRequest(), timeout=_ASK_WITHIN_S)
+            (fleet,) = self._stub.WatchFleet(registry_pb2.WatchFleetRequest(once=True), timeout=_ASK_WITHIN_S)
         except grpc.RpcError as error:
             raise error_from(error, service="registry", address=self._address) from error
-        self._take(to_view(fleet))
+        self._take(to_view(fleet, self._variables))
         return self._view
 
     def is_connected(self) -> bool:
@@ -88,7 +92,7 @@ class RegistryFleet:
         try:
             for index, fleet in enumerate(stream):
                 # A registry that lost its database counts from the start again: the first word of a stream stands.
-                self._take(to_view(fleet), even_if_older=index == 0)
+                self._take(to_view(fleet, self._variables), even_if_older=index == 0)
         finally:
             stream.cancel()
 
@@ -100,14 +104,14 @@ class RegistryFleet:
         self._on_change()
 
 
-def to_view(fleet: registry_pb2.Fleet) -> FleetView:
-    """Return *fleet* in the scheduler's words."""
+def to_view(fleet: registry_pb2.Fleet, variables: frozenset[str] = frozenset()) -> FleetView:
+    """Return *fleet* in the scheduler's words; *variables* may be set for every worker."""
     return FleetView(
         nodes={node.node_id: _node(node) for node in fleet.nodes},
         agents={AgentId(agent.agent_id): _agent(agent) for agent in fleet.agents},
         queues={AgentId(agent.agent_id): agent.queue for agent in fleet.agents},
         sessions={AgentId(agent.agent_id): agent.session_digest for agent in fleet.agents},
-        workers={WorkerName(worker.name): _worker(worker) for worker in fleet.workers},
+        workers={WorkerName(worker.name): _worker(worker, variables) for worker in fleet.workers},
         revision=fleet.revision,
     )
 
@@ -128,11 +132,18 @@ def _agent(agent: registry_pb2.Agent) -> Agent:
     )
 
 
-def _worker(worker: registry_pb2.Worker) -> WorkerFacts:
+def _worker(worker: registry_pb2.Worker, variables: frozenset[str]) -> WorkerFacts:
+    schema = json.loads(worker.config_schema_json or "{}")
+    declared = schema.get("x-environment-variables")
     return WorkerFacts(
         name=WorkerName(worker.name),
         version=worker.version,
-        config_schema=json.loads(worker.config_schema_json or "{}"),
+        config_schema=schema,
         capabilities=json.loads(worker.capabilities_json or "{}"),
+        variables=variables.union(filter(_is_text, declared if isinstance(declared, list) else ())),
         resume_grade=ResumeGrade(worker.resume_grade) if worker.resume_grade else None,
     )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)

@@ -103,10 +103,10 @@ class _SqlTransaction:
         row = self._one(sa.select(runs).where(runs.c.run_id == run_id))
         return from_json(Run, row) if row else None
 
-    def runs_like(self, part: str) -> list[Run]:
+    def runs_like(self, part: str, *, teams: Collection[TeamName] | None = None) -> list[Run]:
         # Not a range: what lies between two texts depends on the locale of the database.
         begins, ends = (match(part, autoescape=True) for match in (runs.c.run_id.startswith, runs.c.run_id.endswith))
-        found = sa.select(runs).where(begins | ends).limit(2)
+        found = _of_teams(sa.select(runs).where(begins | ends).limit(2), teams)
         return [from_json(Run, row) for row in self._all(found)]
 
     def attempt(self, run_id: RunId, attempt: int) -> Attempt | None:
@@ -121,8 +121,10 @@ class _SqlTransaction:
         found = sa.select(history).where(history.c.run_id == run_id).order_by(history.c.id)
         return [from_json(Change, row) for row in self._all(found)]
 
-    def list_runs(self, wanted: RunFilter, *, limit: int, before: str) -> list[Run]:
-        found = sa.select(runs).order_by(runs.c.run_id.desc()).limit(limit)
+    def list_runs(
+        self, wanted: RunFilter, *, limit: int, before: str, teams: Collection[TeamName] | None = None
+    ) -> list[Run]:
+        found = _of_teams(sa.select(runs).order_by(runs.c.run_id.desc()).limit(limit), teams)
         if before:
             found = found.where(runs.c.run_id < before)
         if wanted.states:
@@ -142,10 +144,11 @@ class _SqlTransaction:
     def revision(self) -> int:
         return int(self._connection.execute(sa.select(ledger.c.number).where(ledger.c.name == "revision")).scalar_one())
 
-    def changed_since(self, revision: int) -> list[tuple[Run, Attempt | None]]:
-        return self._with_attempts(
-            sa.select(runs).where(runs.c.revision > revision).order_by(runs.c.revision, runs.c.run_id)
-        )
+    def changed_since(
+        self, revision: int, *, teams: Collection[TeamName] | None = None
+    ) -> list[tuple[Run, Attempt | None]]:
+        newer = sa.select(runs).where(runs.c.revision > revision).order_by(runs.c.revision, runs.c.run_id)
+        return self._with_attempts(_of_teams(newer, teams))
 
     def active(self) -> list[tuple[Run, Attempt | None]]:
         return self._with_attempts(
@@ -249,3 +252,7 @@ class _SqlTransaction:
 
     def _all(self, query: sa.Select[Any]) -> Sequence[Row]:
         return cast("Sequence[Row]", self._connection.execute(query).mappings().all())
+
+
+def _of_teams(query: sa.Select[Any], teams: Collection[TeamName] | None) -> sa.Select[Any]:
+    return query if teams is None else query.where(runs.c.team.in_(sorted(teams)))

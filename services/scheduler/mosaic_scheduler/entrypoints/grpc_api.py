@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import grpc
 
 from mosaic.errors import BadInput
+from mosaic.events.proof import EventKey
+from mosaic.hosting.access import asking, needs
 from mosaic.hosting.changes import ChangeSignal
+from mosaic.hosting.rights import visible_teams
 from mosaic.ids import AgentId, RunId, TeamName, is_id
 from mosaic.model.attempt import HeldAttempt, RunDetail
+from mosaic.model.identity import Permission
 from mosaic.model.run import Run
-from mosaic.model.team import Team
 from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1 import scheduler_pb2_grpc
 from mosaic_scheduler.domain.transition import placed
 from mosaic_scheduler.entrypoints import messages
-from mosaic_scheduler.handlers import claims, commands, lookup, queries, submit
+from mosaic_scheduler.handlers import claims, commands, lookup, queries, submit, teams
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.ports import Clock, Fleet, RunStore, Secrets
 
@@ -38,6 +42,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         store: RunStore,
         fleet: Fleet,
         secrets: Secrets,
+        event_key: EventKey,
         clock: Clock,
         rounds: RoundSettings,
         changes: ChangeSignal,
@@ -47,6 +52,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._store = store
         self._fleet = fleet
         self._secrets = secrets
+        self._event_key = event_key
         self._clock = clock
         self._rounds = rounds
         self._changes = changes
@@ -58,12 +64,14 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         self._ending.set()
         self._changes.notify()
 
+    @needs(Permission.RUNS_SUBMIT)
     def Submit(self, request: wire.SubmitRequest, context: Any) -> wire.SubmitResponse:
         """Accept runs, or say what would happen to them."""
-        asked = messages.read_request(request)
+        asked, caller = messages.read_request(request), asking(context, request.spec.user)
         if request.dry_run:
             sentences = queries.predict(
                 asked,
+                caller=caller,
                 store=self._store,
                 fleet=self._fleet,
                 secrets=self._secrets,
@@ -71,36 +79,44 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
                 policy=self._rounds.policy,
             )
             return wire.SubmitResponse(prediction=sentences)
-        accepted = submit.submit(asked, store=self._store, fleet=self._fleet, secrets=self._secrets, clock=self._clock)
+        accepted = submit.submit(
+            asked, caller=caller, store=self._store, fleet=self._fleet, secrets=self._secrets, clock=self._clock
+        )
         self._changed()
         runs = [to_wire(run, wire.Run) for run in accepted.runs]
         return wire.SubmitResponse(runs=runs, repeated_submit=accepted.repeated)
 
+    @needs(Permission.RUNS_CHANGE)
     def Cancel(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """End a run."""
         run = commands.cancel(
             request.run_id,
-            actor=_actor(request),
-            reason=request.reason or "cancelled by its owner",
+            caller=asking(context, request.actor),
+            reason=request.reason,
             store=self._store,
             clock=self._clock,
             retry=self._rounds.retry,
         )
         return self._after(run)
 
+    @needs(Permission.RUNS_CHANGE)
     def Pause(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Stop a run in place."""
-        return self._after(commands.pause(request.run_id, actor=_actor(request), store=self._store, clock=self._clock))
+        caller = asking(context, request.actor)
+        return self._after(commands.pause(request.run_id, caller=caller, store=self._store, clock=self._clock))
 
+    @needs(Permission.RUNS_CHANGE)
     def Resume(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Let a paused run go on."""
-        return self._after(commands.resume(request.run_id, actor=_actor(request), store=self._store, clock=self._clock))
+        caller = asking(context, request.actor)
+        return self._after(commands.resume(request.run_id, caller=caller, store=self._store, clock=self._clock))
 
+    @needs(Permission.RUNS_CHANGE)
     def Retry(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Submit an ended run again."""
         accepted = commands.retry_run(
             request.run_id,
-            actor=_actor(request),
+            caller=asking(context, request.actor),
             store=self._store,
             fleet=self._fleet,
             secrets=self._secrets,
@@ -108,70 +124,75 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         )
         return self._after(accepted.runs[0])
 
+    @needs(Permission.RUNS_READ)
     def GetRun(self, request: wire.GetRunRequest, context: Any) -> wire.RunDetail:
         """Return a run with its attempts and history."""
         with self._store.read() as work:
-            run = lookup.find(work, request.run_id)
+            run = lookup.find(work, request.run_id, asking(context))
             attempts = work.attempts(run.run_id)
             history = work.history(run.run_id)
         current = next((attempt for attempt in attempts if attempt.attempt == run.attempt), None)
         return to_wire(RunDetail(placed(run, current), tuple(attempts), tuple(history)), wire.RunDetail)
 
+    @needs(Permission.RUNS_READ)
     def ListRuns(self, request: wire.ListRunsRequest, context: Any) -> wire.ListRunsResponse:
         """Return runs, newest first."""
-        wanted = messages.read_filter(request)
+        wanted, teams = messages.read_filter(request), visible_teams(asking(context))
         size = min(request.page_size or _PAGE, _LARGEST_PAGE)
         with self._store.read() as work:
-            found = work.list_runs(wanted, limit=size + 1, before=request.page_token)
+            found = work.list_runs(wanted, limit=size + 1, before=request.page_token, teams=teams)
         more = found[size - 1].run_id if len(found) > size else ""
         runs = [to_wire(run, wire.Run) for run in found[:size]]
         return wire.ListRunsResponse(runs=runs, next_page_token=more)
 
+    @needs(Permission.RUNS_READ)
     def WatchRuns(self, request: wire.WatchRunsRequest, context: grpc.ServicerContext) -> Iterator[wire.Run]:
         """Stream runs as they change."""
-        wanted: set[RunId] = set()
+        caller, wanted = asking(context), set[RunId]()
         revision, count = -1, self._changes.count()
         while context.is_active() and not self._ending.is_set():
             with self._store.read() as work:
                 newest = work.revision()
                 if revision < 0 and request.run_ids:
-                    found = [lookup.find(work, name) for name in request.run_ids]
+                    found = [lookup.find(work, name, caller) for name in request.run_ids]
                     wanted = {run.run_id for run in found}
                     rows = [(run, work.attempt(run.run_id, run.attempt)) for run in found]
                 else:
-                    rows = work.changed_since(revision)
+                    rows = work.changed_since(revision, teams=visible_teams(caller))
             revision = newest
             for run, attempt in rows:
                 if not wanted or run.run_id in wanted:
                     yield to_wire(placed(run, attempt), wire.Run)
             count = self._changes.wait(count, _WATCH_AGAIN_S)
 
+    @needs(Permission.RUNS_READ)
     def Explain(self, request: wire.GetRunRequest, context: Any) -> wire.Explanation:
         """Say why a run waits and when it may start."""
         with self._store.read() as work:
-            run = lookup.find(work, request.run_id)
+            run = lookup.find(work, request.run_id, asking(context))
         told = queries.explain_run(
             run, store=self._store, fleet=self._fleet, clock=self._clock, policy=self._rounds.policy
         )
         return to_wire(told, wire.Explanation)
 
+    @needs(Permission.TEAMS_LIMIT)
     def SetTeam(self, request: wire.SetTeamRequest, context: Any) -> wire.Team:
         """Set up a team, or change the terms that are given."""
         name = TeamName(request.team.name)
         if not is_id(name):
             raise BadInput("team", [f"{name!r} is not a name"])
-        with self._store.write() as work:
-            known = {team.name: team for team in work.teams()}
-            team = messages.changed_team(known.get(name, Team(name)), request)
-            work.save_team(team)
+        change = partial(messages.changed_team, message=request)
+        team = teams.set_up(name, change, request.terms, caller=asking(context), store=self._store)
         self._changed()
         return to_wire(team, wire.Team)
 
+    @needs(Permission.TEAMS_READ)
     def ListTeams(self, request: wire.ListTeamsRequest, context: Any) -> wire.ListTeamsResponse:
-        """Return every team."""
-        with self._store.read() as work:
-            return wire.ListTeamsResponse(teams=[to_wire(team, wire.Team) for team in work.teams()])
+        """Return the teams that the caller may see."""
+        seen = teams.visible(asking(context), store=self._store)
+        return wire.ListTeamsResponse(teams=[to_wire(team, wire.Team) for team in seen])
 
+    @needs(Permission.AGENT)
     def Claim(self, request: wire.ClaimRequest, context: Any) -> wire.Launch:
         """Give an attempt to the agent that asks for it."""
         agent_id = AgentId(request.agent_id)
@@ -182,12 +203,14 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
             agent_id,
             store=self._store,
             secrets=self._secrets,
+            event_key=self._event_key,
             clock=self._clock,
             settings=self._rounds,
         )
         self._changes.notify()
         return to_wire(launch, wire.Launch)
 
+    @needs(Permission.AGENT)
     def Renew(self, request: wire.RenewRequest, context: Any) -> wire.RenewResponse:
         """Extend leases and tell what is wanted of each attempt."""
         agent_id = AgentId(request.agent_id)
@@ -196,6 +219,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         told = claims.renew(agent_id, held, store=self._store, clock=self._clock, lease=self._rounds.lease)
         return wire.RenewResponse(directives=[to_wire(one, wire.AttemptDirective) for one in told])
 
+    @needs(Permission.AGENT)
     def Report(self, request: wire.ReportRequest, context: Any) -> wire.ReportResponse:
         """Take in a fact about an attempt."""
         fact = messages.read_report(request)
@@ -206,7 +230,3 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     def _after(self, run: Run) -> wire.Run:
         self._changed()
         return to_wire(run, wire.Run)
-
-
-def _actor(request: wire.RunCommand) -> str:
-    return f"user:{request.actor or 'anonymous'}"

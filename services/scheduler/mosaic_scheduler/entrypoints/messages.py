@@ -12,7 +12,6 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from mosaic.errors import BadInput, did_you_mean
-from mosaic.ids import TeamName, UserName
 from mosaic.lifecycle import FailureKind
 from mosaic.model.attempt import Report
 from mosaic.model.run import Priority, RunFilter, RunSpec
@@ -21,7 +20,7 @@ from mosaic.wire.codec import from_timestamp, from_wire
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic_scheduler.entrypoints.texts import sanitize, unstorable
 from mosaic_scheduler.handlers.claims import REPORTABLE
-from mosaic_scheduler.handlers.submit import DEFAULT_TEAM, Request
+from mosaic_scheduler.handlers.submit import Request
 
 _QUOTA = ("gpus", "cpus", "memory_mb")
 _LOANS = ("lending_limit_gpus", "borrowing_limit_gpus")
@@ -53,12 +52,7 @@ def read_request(message: wire.SubmitRequest) -> Request:
         readable.ClearField("not_before")
     asked = from_wire(readable, RunSpec)
     return Request(
-        spec=replace(
-            asked,
-            config=config,
-            team=asked.team or TeamName("" if asked.continues else DEFAULT_TEAM),
-            user=asked.user or UserName("anonymous"),
-        ),
+        spec=replace(asked, config=config),
         seeds=tuple(message.seeds),
         idempotency_key=message.idempotency_key,
         unreadable=tuple(faults),

@@ -48,6 +48,7 @@ class SchedulerService:
             store=self._parts.store,
             fleet=self._parts.fleet,
             secrets=self._parts.secrets,
+            event_key=self._parts.event_key,
             clock=self._parts.clock,
             rounds=self._parts.round_settings,
             changes=self._changes,

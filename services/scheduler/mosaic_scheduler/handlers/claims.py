@@ -8,8 +8,10 @@ import secrets as entropy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from mosaic.errors import SessionRejected, StaleAttempt
+from mosaic.events.proof import EventKey
 from mosaic.ids import AgentId, RunId
 from mosaic.lifecycle import AttemptFact, AttemptState, FailureKind, RunFact, RunState, is_terminal
 from mosaic.model.attempt import Attempt, AttemptDirective, Directive, HeldAttempt, Launch, Report
@@ -53,6 +55,7 @@ def claim(
     *,
     store: RunStore,
     secrets: Secrets,
+    event_key: EventKey,
     clock: Clock,
     settings: RoundSettings,
 ) -> Launch:
@@ -81,7 +84,8 @@ def claim(
             ends_by=attempt.ends_by and attempt.ends_by + (now - attempt.admitted_at),
             resumed_from=run.checkpoint,
         )
-        values = {variable: secrets.value(name) for variable, name in run.spec.secrets.items()}
+        whose = partial(secrets.value, user=run.spec.user, team=run.spec.team)
+        values = {variable: whose(name) for variable, name in run.spec.secrets.items()}
         missing = _missing(run, values)
         if missing:
             _fail_unstarted(work, run, attempt, at=now, reason=missing, retry=settings.retry)
@@ -97,6 +101,7 @@ def claim(
         lease=attempt.lease,
         secrets={variable: value for variable, value in values.items() if value is not None},
         control_token=token,
+        event_key=event_key.of_attempt(run_id, number),
         hang_limit=(run.spec.hang_limit or settings.hang_limit) or None,
         grace=settings.grace,
         lease_for=settings.lease,

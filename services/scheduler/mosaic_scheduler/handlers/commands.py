@@ -8,20 +8,22 @@ from datetime import datetime
 from mosaic.errors import Refused
 from mosaic.lifecycle import AttemptFact, AttemptState, RunFact, RunState, is_terminal
 from mosaic.model.attempt import Attempt, Directive
+from mosaic.model.identity import Caller
 from mosaic.model.run import Change, Run
 from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.transition import move_attempt, move_run, request_of
 from mosaic_scheduler.handlers.endings import cancel_waiting, end_attempt
-from mosaic_scheduler.handlers.lookup import find
+from mosaic_scheduler.handlers.lookup import find_to_change
 from mosaic_scheduler.handlers.submit import Accepted, Request, submit
 from mosaic_scheduler.ports import Clock, Fleet, RunStore, RunTransaction, Secrets, dispatch_of
 
 
-def cancel(name: str, *, actor: str, reason: str, store: RunStore, clock: Clock, retry: RetrySettings) -> Run:
+def cancel(name: str, *, caller: Caller, reason: str, store: RunStore, clock: Clock, retry: RetrySettings) -> Run:
     """End a run: at once if nobody executes it, else by asking its agent. Ended runs stay as they are."""
-    now = clock()
+    now, actor = clock(), caller.actor
     with store.write() as work:
-        run = find(work, name)
+        run = find_to_change(work, name, caller)
+        reason = reason or _who_cancelled(run, caller)
         if is_terminal(run.state):
             return run
         attempt = work.attempt(run.run_id, run.attempt) if run.attempt else None
@@ -41,6 +43,10 @@ def cancel(name: str, *, actor: str, reason: str, store: RunStore, clock: Clock,
         return work.save_run(moved)
 
 
+def _who_cancelled(run: Run, caller: Caller) -> str:
+    return "cancelled by its owner" if caller.user == run.spec.user else f"cancelled by {caller.user}"
+
+
 def _cancel_leaving(
     work: RunTransaction, run: Run, attempt: Attempt | None, *, at: datetime, actor: str, reason: str
 ) -> Run:
@@ -53,35 +59,36 @@ def _cancel_leaving(
     return work.save_run(replace(run, updated_at=at))
 
 
-def pause(name: str, *, actor: str, store: RunStore, clock: Clock) -> Run:
+def pause(name: str, *, caller: Caller, store: RunStore, clock: Clock) -> Run:
     """Ask for a run to be stopped in place; it keeps its lease."""
-    return _direct(name, Directive.PAUSE, RunState.RUNNING, actor=actor, store=store, clock=clock)
+    return _direct(name, Directive.PAUSE, RunState.RUNNING, caller=caller, store=store, clock=clock)
 
 
-def resume(name: str, *, actor: str, store: RunStore, clock: Clock) -> Run:
+def resume(name: str, *, caller: Caller, store: RunStore, clock: Clock) -> Run:
     """Ask for a paused run to go on; one whose attempt has ended meanwhile waits for its next one."""
-    return _direct(name, Directive.RESUME, RunState.PAUSED, actor=actor, store=store, clock=clock)
+    return _direct(name, Directive.RESUME, RunState.PAUSED, caller=caller, store=store, clock=clock)
 
 
-def retry_run(name: str, *, actor: str, store: RunStore, fleet: Fleet, secrets: Secrets, clock: Clock) -> Accepted:
-    """Submit an ended run again, as a new run that names the old one.
+def retry_run(name: str, *, caller: Caller, store: RunStore, fleet: Fleet, secrets: Secrets, clock: Clock) -> Accepted:
+    """Submit an ended run again, as a new run of *caller* that names the old one.
 
     Raises:
         Refused: the run has not ended.
+        BadInput: it names secrets that a run of *caller* does not get.
     """
     with store.read() as work:
-        run = find(work, name)
+        run = find_to_change(work, name, caller)
     if not is_terminal(run.state):
         raise Refused(f"run {run.run_id} is {run.state.value}; only an ended run can be tried again")
-    labels = {**run.spec.labels, "retry_of": run.run_id, "retried_by": actor}
+    labels = {**run.spec.labels, "retry_of": run.run_id, "retried_by": caller.actor}
     request = Request(replace(run.spec, labels=labels, not_before=None))
-    return submit(request, store=store, fleet=fleet, secrets=secrets, clock=clock)
+    return submit(request, caller=caller, store=store, fleet=fleet, secrets=secrets, clock=clock)
 
 
-def _direct(name: str, directive: Directive, needed: RunState, *, actor: str, store: RunStore, clock: Clock) -> Run:
-    now = clock()
+def _direct(name: str, directive: Directive, needed: RunState, *, caller: Caller, store: RunStore, clock: Clock) -> Run:
+    now, actor = clock(), caller.actor
     with store.write() as work:
-        run = find(work, name)
+        run = find_to_change(work, name, caller)
         if run.state is not needed:
             raise Refused(f"run {run.run_id} is {run.state.value}; only a {needed.value} run can {directive.value}")
         attempt = work.attempt(run.run_id, run.attempt)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mosaic.errors import BadInput, RunNotFound
+from mosaic.hosting.rights import may, require, visible_teams
 from mosaic.ids import RunId
+from mosaic.model.identity import Caller, Permission
 from mosaic.model.run import Run, RunFilter
 from mosaic_scheduler.ports import RunTransaction
 
@@ -15,26 +17,48 @@ _SHORTEST_PART = 4
 _MOST_SHOWN = 10
 
 
-def find(work: RunTransaction, text: str) -> Run:
+def find(work: RunTransaction, text: str, caller: Caller) -> Run:
     """Return the run whose id is *text*, which bears it as a name, or whose id starts or ends with it.
 
-    Of runs with one name those step back that another of them retries or continues.
+    Of runs with one name those step back that another of them retries or continues. Runs that *caller* may not see
+    are not there.
 
     Raises:
         RunNotFound: none does.
         BadInput: several do.
     """
     exact = work.run(RunId(text))
-    if exact is not None:
+    if exact is not None and may(caller, Permission.RUNS_READ, owner=exact.spec.user, team=exact.spec.team):
         return exact
-    named = work.list_runs(RunFilter(name=text), limit=_MOST_SHOWN + 1, before="") if text else []
-    partly = work.runs_like(text.upper()) if len(text) >= _SHORTEST_PART else []
+    teams = visible_teams(caller)
+    named = work.list_runs(RunFilter(name=text), limit=_MOST_SHOWN + 1, before="", teams=teams) if text else []
+    partly = work.runs_like(text.upper(), teams=teams) if len(text) >= _SHORTEST_PART else []
     found = {run.run_id: run for run in (*_newest_of_each_line(named), *partly)}
     if not found:
         raise RunNotFound(text)
     if len(found) > 1:
         raise BadInput("run", [_ambiguous(text, list(found.values()), has_name=bool(named))])
     return next(iter(found.values()))
+
+
+def find_to_change(work: RunTransaction, text: str, caller: Caller) -> Run:
+    """Return the run meant by *text* if *caller* may change it.
+
+    Raises:
+        RunNotFound: there is none that they may see.
+        BadInput: several could be meant.
+        Forbidden: they see it, but it is not theirs to change.
+    """
+    run = find(work, text, caller)
+    require(
+        caller,
+        Permission.RUNS_CHANGE,
+        what=f"run {run.run_id}",
+        missing=RunNotFound(text),
+        owner=run.spec.user,
+        team=run.spec.team,
+    )
+    return run
 
 
 def _newest_of_each_line(runs: Sequence[Run]) -> list[Run]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mosaic.errors import did_you_mean
-from mosaic.ids import RunId
+from mosaic.ids import RunId, TeamName
 from mosaic.lifecycle import RunState, is_terminal
+from mosaic.model.identity import Caller
 from mosaic.model.run import Explanation, Run
 from mosaic.model.team import Team
 from mosaic.worker.environments import catalog, find
@@ -20,12 +21,12 @@ from mosaic_scheduler.handlers.submit import DEFAULT_TEAM, Request, earlier_subm
 from mosaic_scheduler.ports import Clock, Fleet, FleetView, RunStore, Secrets
 
 
-def snapshot_of(store: RunStore, view: FleetView, policy: PolicySettings) -> Snapshot:
-    """Return the fleet and its runs as the planner would see them now."""
+def snapshot_of(store: RunStore, view: FleetView, policy: PolicySettings, team: TeamName = DEFAULT_TEAM) -> Snapshot:
+    """Return the fleet and its runs as the planner would see them now; *team* need not have been set up."""
     with store.read() as work:
         active, teams, usage = work.active(), work.teams(), work.usage()
     grades = {name: worker.resume_grade for name, worker in view.workers.items()}
-    named = {DEFAULT_TEAM: Team(DEFAULT_TEAM)} | {team.name: team for team in teams}
+    named = {name: Team(name) for name in (DEFAULT_TEAM, team)} | {team.name: team for team in teams}
     return Snapshot(
         nodes=tuple(view.nodes.values()),
         agents=tuple(view.agents.values()),
@@ -83,7 +84,14 @@ def _first_line(reason: str) -> str:
 
 
 def predict(
-    request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets, clock: Clock, policy: PolicySettings
+    request: Request,
+    *,
+    caller: Caller,
+    store: RunStore,
+    fleet: Fleet,
+    secrets: Secrets,
+    clock: Clock,
+    policy: PolicySettings,
 ) -> list[str]:
     """Say what would happen to *request* if it were submitted now; nothing is stored.
 
@@ -91,16 +99,16 @@ def predict(
         BadInput: lists everything that is wrong with it.
         Refused: its team may not queue more, or its idempotency key belongs to another request.
     """
-    request = validate(request, store=store, fleet=fleet, secrets=secrets)
+    request = validate(request, caller=caller, store=store, fleet=fleet, secrets=secrets)
     with store.read() as work:
-        earlier = earlier_submit(work, request)
+        earlier = earlier_submit(work, request, caller)
     if earlier is not None:
         known = ", ".join(run.run_id for run in earlier.runs)
         return [f"nothing new would start: its idempotency key was used before, for {known}"]
     view, now = fleet.view(), clock()
     run_id = RunId("dry-run")
     entry = Run(run_id, request.spec, RunState.QUEUED, now, now, not_before=request.spec.not_before)
-    snapshot = snapshot_of(store, view, policy)
+    snapshot = snapshot_of(store, view, policy, request.spec.team)
     worker = view.workers[request.spec.worker]
     asked = replace(snapshot, queued=(*snapshot.queued, as_queued(entry, worker.resume_grade)))
     count, planner = len(request.specs()), Planner(asked)

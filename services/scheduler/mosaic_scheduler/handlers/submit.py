@@ -10,15 +10,19 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from mosaic.errors import BadInput, Refused, did_you_mean
+from mosaic.hosting.rights import visible_teams
 from mosaic.ids import RunId, TeamName, WorkerName, new_run_id
 from mosaic.lifecycle import RunState
+from mosaic.model.identity import Caller, Permission
 from mosaic.model.resources import Resources
 from mosaic.model.run import Change, Run, RunSpec
 from mosaic.model.team import Team
+from mosaic.model.variables import submitted_faults
 from mosaic.worker.spelling import as_published
 from mosaic_scheduler.handlers.checks import capacity_faults, config_faults, name_faults, seed_faults
 from mosaic_scheduler.handlers.continuation import checkpoint_of, continuation_faults, continuing
 from mosaic_scheduler.handlers.lookup import find
+from mosaic_scheduler.handlers.sight import hidden_run_faults, team_faults
 from mosaic_scheduler.ports import Clock, Fleet, FleetView, RunStore, RunTransaction, Secrets, WorkerFacts
 
 #: The team that exists without being set up, so that one person needs no administration.
@@ -73,21 +77,24 @@ class Accepted:
     repeated: bool = False
 
 
-def validate(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets) -> Request:
-    """Return *request* with the worker's own needs and the run that it continues filled in.
+def validate(request: Request, *, caller: Caller, store: RunStore, fleet: Fleet, secrets: Secrets) -> Request:
+    """Return *request* as *caller*'s, with the worker's own needs and the run that it continues filled in.
 
     Raises:
-        BadInput: lists every fault of the request.
+        BadInput: lists every fault of the request; a team or run that the caller may not see does not exist.
+        Forbidden: the caller sees the team, but may not submit to it.
         Refused: the run to be continued has not ended, or left no checkpoint.
         RunNotFound: there is no such run to continue.
         Unavailable: the worker is not known here and the registry cannot be asked.
     """
     with store.read() as work:
-        request = _with_predecessor(work, request)
+        request = _of_caller(_with_predecessor(work, request, caller), caller)
         spec, faults = request.spec, [*request.unreadable, *_request_faults(request), *name_faults(request.spec)]
-        faults += _team_faults(spec.team, _teams(work))
+        faults += team_faults(spec.team, _teams(work, caller), caller)
+        faults += hidden_run_faults(spec.config, work, caller)
     view = _view_with(spec.worker, fleet)
     worker = view.workers.get(spec.worker)
+    faults += submitted_faults(spec.environment, spec.secrets.keys(), also=worker.variables if worker else ())
     if worker is None:
         known = sorted(view.workers)
         listing = ", ".join(known) or "none yet: no agent has announced itself"
@@ -102,27 +109,31 @@ def validate(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secret
         faults += continuation_faults(spec, request.before, worker) if request.before else []
         faults += spec.resources.faults()
     faults += [
-        f"secret {name!r} (for {variable}) is not known to the scheduler"
+        f"secret {name!r} (for {variable}) is none of {spec.user} or of team {spec.team}; `mosaic secrets` lists them"
         for variable, name in sorted(spec.secrets.items())
-        if secrets.value(name) is None
+        if secrets.value(name, user=spec.user, team=spec.team) is None
     ]
     if faults:
         raise BadInput("run", faults)
     return replace(request, spec=spec)
 
 
-def submit(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets, clock: Clock) -> Accepted:
-    """Store the runs of *request* in one transaction.
+def submit(
+    request: Request, *, caller: Caller, store: RunStore, fleet: Fleet, secrets: Secrets, clock: Clock
+) -> Accepted:
+    """Store the runs of *request* as *caller*'s, in one transaction.
 
     Raises:
         BadInput: the request has faults, all of which are listed; nothing was stored.
+        Forbidden: the caller may not submit to the team.
         Refused: the team may not queue more, or the idempotency key belongs to another request.
     """
-    request = validate(request, store=store, fleet=fleet, secrets=secrets)
+    request = validate(request, caller=caller, store=store, fleet=fleet, secrets=secrets)
     with store.write() as work:
-        earlier = earlier_submit(work, request)
+        earlier = earlier_submit(work, request, caller)
         if earlier is not None:
             return earlier
+        _set_up_team(work, request.spec.team)
         entries = tuple(_enter(work, _with_seed(spec), request, clock()) for spec in request.specs())
         if request.idempotency_key:
             run_ids = [entry.run_id for entry in entries]
@@ -130,7 +141,13 @@ def submit(request: Request, *, store: RunStore, fleet: Fleet, secrets: Secrets,
     return Accepted(entries)
 
 
-def earlier_submit(work: RunTransaction, request: Request) -> Accepted | None:
+def _set_up_team(work: RunTransaction, name: TeamName) -> None:
+    """A team with members gets the usual terms by the first of its runs."""
+    if name != DEFAULT_TEAM and name not in {team.name for team in work.teams()}:
+        work.save_team(Team(name))
+
+
+def earlier_submit(work: RunTransaction, request: Request, caller: Caller) -> Accepted | None:
     """Return what a submit with the same key gave before; None means that *request* may be stored now.
 
     Raises:
@@ -138,7 +155,7 @@ def earlier_submit(work: RunTransaction, request: Request) -> Accepted | None:
     """
     earlier = _earlier(work, request)
     if earlier is None:
-        _check_queue_caps(work, _teams(work)[request.spec.team], request)
+        _check_queue_caps(work, _teams(work, caller)[request.spec.team], request)
     return earlier
 
 
@@ -148,10 +165,21 @@ def _view_with(worker: WorkerName, fleet: Fleet) -> FleetView:
     return view if worker in view.workers else fleet.refresh()
 
 
-def _with_predecessor(work: RunTransaction, request: Request) -> Request:
+def _of_caller(request: Request, caller: Caller) -> Request:
+    """Say whose it is: nobody submits in another's name, and who has one team need not name it."""
+    team = request.spec.team or _usual_team(caller)
+    return replace(request, spec=replace(request.spec, team=team, user=caller.user))
+
+
+def _usual_team(caller: Caller) -> TeamName:
+    own = visible_teams(caller, Permission.RUNS_SUBMIT)
+    return next(iter(own)) if own and len(own) == 1 else DEFAULT_TEAM
+
+
+def _with_predecessor(work: RunTransaction, request: Request, caller: Caller) -> Request:
     if not request.spec.continues:
         return request
-    before = find(work, request.spec.continues)
+    before = find(work, request.spec.continues, caller)
     return replace(request, spec=continuing(request.spec, before, request.seeds), before=before)
 
 
@@ -184,14 +212,10 @@ def _earlier(work: RunTransaction, request: Request) -> Accepted | None:
     return Accepted(tuple(run for run in runs if run is not None), repeated=True)
 
 
-def _teams(work: RunTransaction) -> dict[TeamName, Team]:
-    return {DEFAULT_TEAM: Team(DEFAULT_TEAM)} | {team.name: team for team in work.teams()}
-
-
-def _team_faults(name: TeamName, teams: Mapping[TeamName, Team]) -> list[str]:
-    if name in teams:
-        return []
-    return [f"there is no team {name!r}{did_you_mean(name, teams)} (known: {', '.join(sorted(teams))})"]
+def _teams(work: RunTransaction, caller: Caller) -> dict[TeamName, Team]:
+    """Return the teams with their terms; one that has members but no terms yet has the usual ones."""
+    usual = {name: Team(name) for name in (DEFAULT_TEAM, *caller.teams)}
+    return usual | {team.name: team for team in work.teams()}
 
 
 def _check_queue_caps(work: RunTransaction, team: Team, request: Request) -> None:

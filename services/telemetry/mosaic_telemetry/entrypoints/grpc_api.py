@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 import grpc
 
 from mosaic.events.episodes import TRAINING
+from mosaic.hosting.access import needs
+from mosaic.model.identity import Permission
 from mosaic.wire.codec import to_timestamp
 from mosaic.wire.v1 import telemetry_pb2 as pb
 from mosaic.wire.v1.telemetry_pb2_grpc import TelemetryServicer
@@ -40,6 +42,7 @@ class TelemetryApi(TelemetryServicer):
         self._is_ending = is_ending
         self._fault = fault
 
+    @needs(Permission.RUNS_READ)
     def ReadEvents(self, request: pb.ReadEventsRequest, context: grpc.ServicerContext) -> Iterator[pb.EventChunk]:
         """Stream lines from a position on."""
         start = Position(getattr(request, "from").attempt, getattr(request, "from").seq)
@@ -61,6 +64,7 @@ class TelemetryApi(TelemetryServicer):
             )
             yield from _event_chunks(request.run_id, lines, request.limit)
 
+    @needs(Permission.RUNS_READ)
     def ListSeries(self, request: pb.ListSeriesRequest, context: grpc.ServicerContext) -> pb.ListSeriesResponse:
         """Name the series of a run."""
         if request.attempt:
@@ -69,6 +73,7 @@ class TelemetryApi(TelemetryServicer):
             found = run_series(standing_of(request.run_id, self._store), self._store)
         return pb.ListSeriesResponse(series=[_series_info(series) for series in found])
 
+    @needs(Permission.RUNS_READ)
     def ReadSeries(self, request: pb.ReadSeriesRequest, context: grpc.ServicerContext) -> pb.ReadSeriesResponse:
         """Return a curve."""
         wanted = Wanted(
@@ -94,6 +99,7 @@ class TelemetryApi(TelemetryServicer):
             unit=curve.unit,
         )
 
+    @needs(Permission.RUNS_READ)
     def ReadEpisodes(self, request: pb.ReadEpisodesRequest, context: grpc.ServicerContext) -> pb.ReadEpisodesResponse:
         """Return episodes."""
         after = Position(0, -1)
@@ -110,6 +116,7 @@ class TelemetryApi(TelemetryServicer):
         )
         return pb.ReadEpisodesResponse(episodes=[_episode(episode) for episode in found], total=total)
 
+    @needs(Permission.RUNS_READ)
     def ReadLogs(self, request: pb.ReadLogsRequest, context: grpc.ServicerContext) -> Iterator[pb.LogChunk]:
         """Stream log lines."""
         if not request.follow:
@@ -131,11 +138,13 @@ class TelemetryApi(TelemetryServicer):
                 yield from _log_chunks(entries)
             yield pb.LogChunk(finished=is_wanted())
 
+    @needs(Permission.RUNS_READ)
     def Summarise(self, request: pb.SummariseRequest, context: grpc.ServicerContext) -> pb.SummariseResponse:
         """Return a row for each run."""
         rows = summarise(request.run_ids, store=self._store)
         return pb.SummariseResponse(summaries=[_summary(row) for row in rows], fault=self._fault())
 
+    @needs(Permission.RUNS_READ)
     def GetManifest(self, request: pb.GetManifestRequest, context: grpc.ServicerContext) -> pb.Manifest:
         """Return the manifest of an ended run."""
         record = manifest_of(request.run_id, store=self._store)

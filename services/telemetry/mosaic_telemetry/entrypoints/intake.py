@@ -9,7 +9,7 @@ import structlog
 from mosaic.errors import BadInput, Unavailable
 from mosaic.events.frame import EncodedFrame
 from mosaic.messaging.consumer import DONE, Delivery, Settlement, Verdict
-from mosaic.messaging.event_messages import KIND, RUN_FINISHED, read_run_finished
+from mosaic.messaging.event_messages import KIND, PROOF, RUN_FINISHED, read_frame, read_run_finished
 from mosaic.model.attempt import RunFinished
 from mosaic_telemetry.bootstrap import Parts
 from mosaic_telemetry.entrypoints.metrics import Metrics
@@ -33,13 +33,13 @@ class Intake:
     def send(self, frames: Sequence[EncodedFrame]) -> Sequence[int]:
         """Store *frames*; all of them are durable when it returns.
 
-        A frame that nobody can read is dropped with a log line: keeping it in a spool would not help.
+        A frame without proof, or that nobody can read, is dropped with a log line: a spool would keep it for ever.
 
         Raises:
             DatabaseUnavailable: nothing was kept.
 
         """
-        report = self.ingest([frame.body for frame in frames])
+        report = self.ingest(frames)
         for index, reason in report.refused.items():
             frame = frames[index]
             log.error("frame dropped", run_id=frame.run_id, attempt=frame.attempt, reason=reason)
@@ -60,7 +60,7 @@ class Intake:
         """Store the broker's messages, all frames in one transaction; see `mosaic.messaging.consumer`."""
         frames = [number for number, one in enumerate(deliveries) if one.headers.get(KIND) != RUN_FINISHED]
         answers = [DONE] * len(deliveries)
-        report = self.ingest([deliveries[number].body for number in frames])
+        report = self.ingest([read_frame(deliveries[number].headers, deliveries[number].body) for number in frames])
         for index, reason in report.refused.items():
             answers[frames[index]] = Settlement(Verdict.NEVER, reason)
         for number, delivery in enumerate(deliveries):
@@ -69,22 +69,27 @@ class Intake:
         self._metrics.refused.inc(sum(answer is not DONE for answer in answers))
         return answers
 
-    def ingest(self, bodies: Sequence[bytes]) -> IngestReport:
-        """Store packed frames and count them."""
+    def ingest(self, frames: Sequence[EncodedFrame]) -> IngestReport:
+        """Store frames and count them."""
+        parts = self._parts
         try:
             with self._metrics.ingest_seconds.time():
-                report = ingest(bodies, store=self._parts.store, feed=self._parts.feed)
+                report = ingest(frames, key=parts.event_key, store=parts.store, feed=parts.feed)
         except Unavailable as error:
             self.fault = str(error)
             raise
         self.fault = ""
         self._metrics.stored.inc(report.stored_lines)
         self._metrics.repeated.inc(report.repeated_lines)
+        self._metrics.forged.inc(report.forged)
         if report.stale_manifests:
             self._on_change()
         return report
 
     def _handle_run_finished(self, delivery: Delivery) -> Settlement:
+        if not self._parts.event_key.is_signed(RUN_FINISHED, delivery.body, delivery.headers.get(PROOF)):
+            self._metrics.forged.inc()
+            return Settlement(Verdict.NEVER, "this end of a run carries no proof that the scheduler sent it")
         try:
             run = read_run_finished(delivery.body)
         except BadInput as error:

@@ -12,6 +12,9 @@ class Metrics:
         self.stored = Counter("mosaic_telemetry_lines_stored", "Lines stored.", registry=registry)
         self.repeated = Counter("mosaic_telemetry_lines_repeated", "Lines that were known already.", registry=registry)
         self.refused = Counter("mosaic_telemetry_messages_refused", "Messages nobody can use.", registry=registry)
+        self.forged = Counter(
+            "mosaic_telemetry_forged_frames", "Messages without proof of who sent them.", registry=registry
+        )
         self.ingest_seconds = Histogram(
             "mosaic_telemetry_ingest_seconds",
             "Time to store one batch of frames.",

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from mosaic.events import FACT_KINDS, Scan, scan_lines
 from mosaic.events import Series as ScannedSeries
-from mosaic.events.frame import Frame, decode, encode
+from mosaic.events.frame import EncodedFrame, Frame, decode, encode
 from mosaic.events.packing import FrameUnreadable
+from mosaic.events.proof import EventKey, FrameForged
 from mosaic_telemetry.domain.facts import Episode, Fact
 from mosaic_telemetry.domain.ranges import Range
 from mosaic_telemetry.domain.series import Series, SeriesKey, counts_training_steps
@@ -35,6 +36,8 @@ class IngestReport:
     stale_manifests: int = 0
     #: Index of a frame that can never be stored -> why.
     refused: dict[int, str] = field(default_factory=dict)
+    #: How many of those carried no proof of who sent them.
+    forged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class _Piece:
     body: bytes
 
 
-def ingest(bodies: Sequence[bytes], *, store: EventStore, feed: LiveFeed) -> IngestReport:
-    """Store packed frames in one transaction, in any order and however often they come.
+def ingest(frames: Sequence[EncodedFrame], *, key: EventKey, store: EventStore, feed: LiveFeed) -> IngestReport:
+    """Store frames that prove by *key* whose they are, in one transaction, in any order and however often they come.
 
     When it returns, everything not refused is durable, and followers have been told.
 
@@ -56,7 +59,7 @@ def ingest(bodies: Sequence[bytes], *, store: EventStore, feed: LiveFeed) -> Ing
 
     """
     report = IngestReport()
-    pieces = _by_stream(bodies, report)
+    pieces = _by_stream(frames, key, report)
     if not pieces:
         return report
     with store.writing(pieces.keys()) as writer:
@@ -67,18 +70,29 @@ def ingest(bodies: Sequence[bytes], *, store: EventStore, feed: LiveFeed) -> Ing
     return report
 
 
-def _by_stream(bodies: Sequence[bytes], report: IngestReport) -> dict[StreamId, list[_Piece]]:
+def _by_stream(frames: Sequence[EncodedFrame], key: EventKey, report: IngestReport) -> dict[StreamId, list[_Piece]]:
     pieces: dict[StreamId, list[_Piece]] = {}
-    for index, body in enumerate(bodies):
+    for index, packed in enumerate(frames):
         try:
-            frame = decode(body)
-        except FrameUnreadable as error:
+            frame = _opened(packed, key)
+        except (FrameForged, FrameUnreadable) as error:
             report.refused[index] = str(error)
+            report.forged += isinstance(error, FrameForged)
             continue
         # Scanned here, before the streams are locked: most frames are new.
-        piece = _Piece(frame, scan_lines(frame.lines), body)
+        piece = _Piece(frame, scan_lines(frame.lines), packed.body)
         pieces.setdefault(StreamId(frame.run_id, frame.attempt), []).append(piece)
     return pieces
+
+
+def _opened(packed: EncodedFrame, key: EventKey) -> Frame:
+    """Unpack a frame; one without proof is not even looked into."""
+    key.check_frame(packed)
+    frame = decode(packed.body)
+    if (frame.run_id, frame.attempt) != (packed.run_id, packed.attempt):
+        spoken = f"attempt {frame.attempt} of run {frame.run_id}"
+        raise FrameForged(f"the agent of attempt {packed.attempt} of run {packed.run_id} sent it for {spoken}")
+    return frame
 
 
 def _absorb(writer: EventWriter, stream: StreamId, heard: list[_Piece], report: IngestReport) -> None:

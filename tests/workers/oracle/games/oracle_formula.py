@@ -16,9 +16,9 @@ from collections.abc import Mapping
 AGENTS = ("agent_0", "agent_1", "agent_2")
 
 #: The seeds of evaluation episodes, comma-separated, told to the environments by the submission.
-EVALUATION_SEEDS = "ORACLE_EVALUATION_SEEDS"
+EVALUATION_SEEDS = "MOSAIC_ENV_EVALUATION_SEEDS"
 #: The first attempt ends with SIGKILL when its environment begins the training episode of this number.
-KILLED_IN = "ORACLE_KILLED_IN"
+KILLED_IN = "MOSAIC_ENV_KILLED_IN"
 
 #: A worker's lines wait a second at most for the next ones; whoever is killed later has said everything.
 _LINES_WAIT_S = 2.0

@@ -26,7 +26,7 @@ from mosaic.agent.telemetry.lines import LifecycleLine
 from mosaic.agent.telemetry.pipes import DISK_RETRY_S, Listener
 from mosaic.agent.telemetry.stream import Stream
 from mosaic.agent.timers import Timers
-from mosaic.errors import MosaicError, NotFound
+from mosaic.errors import BadInput, MosaicError, NotFound
 from mosaic.events import ENDING_KINDS
 from mosaic.launching import RunDirectory, child_environment, prepare
 from mosaic.lifecycle import AttemptFact
@@ -148,6 +148,9 @@ class Attempt:
             lost = self._forget_lost_checkpoint()
             self.home.save_entry(self.launch, self._mark)
             self._child = child = self._spawn()
+        except BadInput as error:
+            self._end(judge(Evidence(exit_code=None, refusal=str(error))), None, [])
+            return
         except (OSError, MosaicError, ValueError) as error:
             self._end(judge(Evidence(exit_code=None, start_fault=str(error))), None, [])
             return

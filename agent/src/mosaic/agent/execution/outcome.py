@@ -41,6 +41,8 @@ class Evidence:
     oom_killed: bool = False
     #: Why it could not be started.
     start_fault: str = ""
+    #: Why it was not: what was asked for is refused, and would be again.
+    refusal: str = ""
     limit_s: float = 0.0
 
 
@@ -95,6 +97,8 @@ _CONTEXT_LETTERS = 3000
 
 def judge(evidence: Evidence) -> Outcome:
     """Return how the attempt ended."""
+    if evidence.refusal:
+        return _failed(FailureKind.CONFIG_ERROR, evidence.refusal)
     if evidence.start_fault:
         return _failed(FailureKind.INFRASTRUCTURE, f"the worker could not be started: {evidence.start_fault}")
     if evidence.ending is not None:

@@ -67,7 +67,7 @@ def _tell_checkpoint(home: AttemptHome, entry: Entry, context: AttemptContext) -
 def _finish(home: AttemptHome, entry: Entry, stores: Stores, context: AttemptContext, hashing_ends: float) -> None:
     launch = entry.launch
     # Secrets are not on disk; the lines in the spool were masked when they were read.
-    stream = stores.open_stream(home, launch.run_id, launch.attempt, Mask(()))
+    stream = stores.open_stream(home, launch, Mask(()))
     is_acknowledged = home.is_acknowledged
     if not is_acknowledged:
         final_report = home.final_report() or _compose(home, entry, stream, context, hashing_ends)

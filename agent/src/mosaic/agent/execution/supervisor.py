@@ -40,9 +40,11 @@ class Stores:
     backlog: Backlog
     shipper: Shipper
 
-    def open_stream(self, home: AttemptHome, run_id: str, attempt: int, mask: Mask) -> Stream:
+    def open_stream(self, home: AttemptHome, launch: Launch, mask: Mask) -> Stream:
         """Open the stream of an attempt, new or left behind, and have it shipped."""
-        spool = Spool(home.spool, run_id, attempt, on_growth=self.backlog.change)
+        spool = Spool(
+            home.spool, launch.run_id, launch.attempt, event_key=launch.event_key, on_growth=self.backlog.change
+        )
         self.shipper.add(spool)
         return Stream(spool, mask=mask, backlog=self.backlog, clock=time.time)
 
@@ -125,7 +127,7 @@ class AttemptSupervisor:
             return
         home = self._stores.attempts.home(*key)
         try:
-            stream = self._stores.open_stream(home, *key, Mask(launch.secrets.values()))
+            stream = self._stores.open_stream(home, launch, Mask(launch.secrets.values()))
         except OSError as error:
             self._decline(launch, f"its spool cannot be made: {error}")
             return

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mosaic.events.frame import EncodedFrame, encode_counted
+from mosaic.events.proof import sign
 
 #: A frame is closed when its lines reach this size; sooner when the agent wants them seen.
 FRAME_BYTES = 512 * 1024
@@ -63,12 +64,14 @@ class Spool:
         run_id: str,
         attempt: int,
         *,
+        event_key: str = "",
         frame_bytes: int = FRAME_BYTES,
         segment_bytes: int = SEGMENT_BYTES,
         on_growth: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.run_id = run_id
         self.attempt = attempt
+        self._event_key = event_key
         #: The number the next line gets.
         self.next_seq = 0
         self._directory = directory
@@ -159,7 +162,8 @@ class Spool:
                 self._lent[stored.first_seq] = stored
                 size_bytes -= stored.length
                 body = os.pread(stored.segment.descriptor, stored.length, stored.offset)
-                lent.append(EncodedFrame(self.run_id, self.attempt, stored.first_seq, stored.count, body))
+                proof = sign(self._event_key, body)
+                lent.append(EncodedFrame(self.run_id, self.attempt, stored.first_seq, stored.count, body, proof))
         return lent
 
     def confirm(self, first_seqs: Iterable[int]) -> None:

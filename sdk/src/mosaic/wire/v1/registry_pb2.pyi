@@ -181,8 +181,10 @@ class GetFleetRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class WatchFleetRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("once",)
+    ONCE_FIELD_NUMBER: _ClassVar[int]
+    once: bool
+    def __init__(self, once: _Optional[bool] = ...) -> None: ...
 
 class DrainRequest(_message.Message):
     __slots__ = ("node_id", "agent_id", "draining")

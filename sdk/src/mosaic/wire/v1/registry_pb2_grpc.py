@@ -105,13 +105,14 @@ class RegistryServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetFleet(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """For people: without the digests of sessions.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchFleet(self, request, context):
-        """The whole fleet first, then again after every change.
+        """For services: the whole fleet first, then again after every change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

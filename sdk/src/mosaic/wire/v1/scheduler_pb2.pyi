@@ -445,7 +445,7 @@ class Lease(_message.Message):
     def __init__(self, cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[_Iterable[_Union[GpuShare, _Mapping]]] = ...) -> None: ...
 
 class Launch(_message.Message):
-    __slots__ = ("run_id", "attempt", "secrets", "control_token", "hang_limit_s", "grace_s", "lease_for_s", "resume_from", "spec", "lease")
+    __slots__ = ("run_id", "attempt", "secrets", "control_token", "event_key", "hang_limit_s", "grace_s", "lease_for_s", "resume_from", "spec", "lease")
     class SecretsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -457,6 +457,7 @@ class Launch(_message.Message):
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     SECRETS_FIELD_NUMBER: _ClassVar[int]
     CONTROL_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    EVENT_KEY_FIELD_NUMBER: _ClassVar[int]
     HANG_LIMIT_S_FIELD_NUMBER: _ClassVar[int]
     GRACE_S_FIELD_NUMBER: _ClassVar[int]
     LEASE_FOR_S_FIELD_NUMBER: _ClassVar[int]
@@ -467,13 +468,14 @@ class Launch(_message.Message):
     attempt: int
     secrets: _containers.ScalarMap[str, str]
     control_token: str
+    event_key: str
     hang_limit_s: float
     grace_s: float
     lease_for_s: float
     resume_from: str
     spec: RunSpec
     lease: Lease
-    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., secrets: _Optional[_Mapping[str, str]] = ..., control_token: _Optional[str] = ..., hang_limit_s: _Optional[float] = ..., grace_s: _Optional[float] = ..., lease_for_s: _Optional[float] = ..., resume_from: _Optional[str] = ..., spec: _Optional[_Union[RunSpec, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., attempt: _Optional[int] = ..., secrets: _Optional[_Mapping[str, str]] = ..., control_token: _Optional[str] = ..., event_key: _Optional[str] = ..., hang_limit_s: _Optional[float] = ..., grace_s: _Optional[float] = ..., lease_for_s: _Optional[float] = ..., resume_from: _Optional[str] = ..., spec: _Optional[_Union[RunSpec, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ...) -> None: ...
 
 class RenewRequest(_message.Message):
     __slots__ = ("agent_id", "session_token", "held")

@@ -40,6 +40,7 @@ GRANTS: Mapping[Permission, Mapping[Role, Scope]] = MappingProxyType(
 #: Who may see a thing of which this is asked; what one may not see does not exist.
 _SEEN_BY: Mapping[Permission, Permission] = MappingProxyType(
     {
+        Permission.RUNS_SUBMIT: Permission.TEAMS_READ,
         Permission.RUNS_CHANGE: Permission.RUNS_READ,
         Permission.TEAMS_LIMIT: Permission.TEAMS_READ,
         Permission.TEAMS_CHANGE: Permission.TEAMS_READ,

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from mosaic.errors import BadInput, did_you_mean
+from mosaic.events.proof import HOW_TO_MAKE
 from mosaic.messaging.topology import DEFAULT_SHARDS
 
 SettingsT = TypeVar("SettingsT")
@@ -19,6 +20,7 @@ SHARED: Mapping[str, str] = MappingProxyType(
         "broker_url": "MOSAIC_BROKER_URL",
         "events_broker_url": "MOSAIC_EVENTS_BROKER_URL",
         "event_shards": "MOSAIC_EVENT_SHARDS",
+        "event_key": "MOSAIC_EVENT_KEY",
         # As people's commands find them.
         "registry_address": "MOSAIC_ENDPOINT_REGISTRY",
         "scheduler_address": "MOSAIC_ENDPOINT_SCHEDULER",
@@ -49,6 +51,9 @@ RENAMED: Mapping[str, str] = MappingProxyType(
 
 #: ``MOSAIC_BROKER_``, ``MOSAIC_EVENT_`` and so on: what begins like a shared variable and is none is misspelt.
 _SHARED_BEGINNINGS = tuple({"_".join(variable.split("_")[:2]) + "_" for variable in SHARED.values()})
+
+#: What to do when a field is not set, where that is not plain.
+_ADVICE = {"event_key": f"; {HOW_TO_MAKE}"}
 
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
@@ -129,7 +134,7 @@ def _read_one(
             return
     if text is None:
         if _is_required(field):
-            faults.append(f"{variable} is not set")
+            faults.append(f"{variable} is not set{_ADVICE.get(field.name, '')}")
         return
     try:
         values[field.name] = _parse(text, kind)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mosaic.errors import BadInput
 from mosaic.events.frame import EncodedFrame
+from mosaic.events.proof import EventKey
 from mosaic.ids import is_id
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEFAULT_SHARDS, EVENTS, event_routing_key
@@ -17,25 +19,35 @@ from mosaic.model.codec import from_json, to_json
 KIND = "kind"
 FRAME = "frame"
 RUN_FINISHED = "run_finished"
+#: Header that shows who sent it, see `mosaic.events.proof`.
+PROOF = "proof"
 
 
 def frame_message(frame: EncodedFrame, shards: int = DEFAULT_SHARDS) -> Message:
-    """Return *frame* as a message to the shard of its run; its headers help who looks into the queue."""
+    """Return *frame* as a message to the shard of its run, with the proof of whose it is."""
     headers: dict[str, str | int] = {
         KIND: FRAME,
         "run_id": frame.run_id,
         "attempt": frame.attempt,
         "first_seq": frame.first_seq,
         "count": frame.count,
+        PROOF: frame.proof,
     }
     return Message(EVENTS, event_routing_key(frame.run_id, shards), frame.body, headers)
 
 
-def run_finished_message(finished: RunFinished, shards: int = DEFAULT_SHARDS) -> Message:
+def read_frame(headers: Mapping[str, Any], body: bytes) -> EncodedFrame:
+    """Return what `frame_message` wrote; headers that it would not write prove nothing."""
+    run_id, proof = (str(headers.get(name, "")) for name in ("run_id", PROOF))
+    attempt, first_seq, count = (_number(headers.get(name)) for name in ("attempt", "first_seq", "count"))
+    return EncodedFrame(run_id, attempt, first_seq, count, body, proof)
+
+
+def run_finished_message(finished: RunFinished, key: EventKey, shards: int = DEFAULT_SHARDS) -> Message:
     """Return *finished* as a message to the shard of its run, behind its events."""
     run_id = finished.run.run_id
-    headers: dict[str, str | int] = {KIND: RUN_FINISHED, "run_id": run_id}
     body = json.dumps(to_json(finished)).encode()
+    headers: dict[str, str | int] = {KIND: RUN_FINISHED, "run_id": run_id, PROOF: key.sign(RUN_FINISHED, body)}
     return Message(EVENTS, event_routing_key(run_id, shards), body, headers, "application/json")
 
 
@@ -57,6 +69,10 @@ def read_run_finished(body: bytes) -> RunFinished:
     if not is_id(finished.run.run_id):
         raise BadInput("end of a run", [f"run.run_id: {finished.run.run_id[:100]!r} is not an id"])
     return finished
+
+
+def _number(value: object) -> int:
+    return value if type(value) is int else 0
 
 
 class BrokerFrameSink:

@@ -29,6 +29,7 @@ class Passwords:
     rabbitmq: str = field(default_factory=lambda: secrets.token_hex(12))
     redis: str = field(default_factory=lambda: secrets.token_hex(12))
     postgres: str = field(default_factory=lambda: secrets.token_hex(12))
+    event_key: str = field(default_factory=lambda: secrets.token_hex(32))
 
 
 def rabbitmq(image: str, passwords: Passwords) -> Recipe:

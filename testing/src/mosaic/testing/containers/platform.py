@@ -52,7 +52,7 @@ def service(name: str, image: str, addresses: Addresses, settings: Mapping[str, 
     """Return one of the three services."""
     chosen = {"database_url": addresses.database_url(name)}
     if name != "registry":
-        chosen["broker_url"] = addresses.broker_url
+        chosen |= {"broker_url": addresses.broker_url, "event_key": addresses.passwords.event_key}
     if name == "scheduler":
         chosen["registry_address"] = addresses.grpc("registry")
     if name == "telemetry":
