@@ -68,26 +68,31 @@ class Cut:
     exponent: int
     is_log: bool = False
 
-    def places(self, x: Floats) -> Places:
-        """Return the number of the bucket of each *x*."""
-        return np.floor((np.log2(x) if self.is_log else x) * 2.0**-self.exponent).astype(np.int64)
+    def places(self, x: Floats) -> Floats:
+        """Return the number of the bucket of each *x*, a whole one, or infinite far beyond what was cut."""
+        with np.errstate(over="ignore"):
+            return np.floor((np.log2(x) if self.is_log else x) * 2.0**-self.exponent)
 
-    def border(self, place: int) -> float:
+    def border(self, place: float) -> float:
         """Return where bucket *place* begins."""
-        at = math.ldexp(float(place), self.exponent)
-        return 2.0**at if self.is_log else at
+        with np.errstate(over="ignore"):
+            at = float(np.ldexp(place, self.exponent))
+            return float(np.exp2(at)) if self.is_log else at
 
 
 def cut_for(low: float, high: float, resolution: int, *, is_log: bool = False) -> Cut:
-    """Return the finest cut with at most *resolution* buckets from *low* to *high*, both above 0 if *is_log*."""
+    """Return the finest cut with at most *resolution* buckets from *low* to *high*.
+
+    Both are finite, and above 0 if *is_log*.
+    """
     ends = np.array([low, high])
-    across = (math.log2(high) - math.log2(low)) if is_log else high - low
-    exponent = max(_LEAST_EXPONENT, math.frexp(across / resolution)[1] - 1) if across > 0 else _LEAST_EXPONENT
+    across = (math.log2(high) - math.log2(low)) / resolution if is_log else high / resolution - low / resolution
+    exponent = max(_LEAST_EXPONENT, math.frexp(across)[1] - 1) if across > 0 else _LEAST_EXPONENT
     while True:
         cut = Cut(exponent, is_log)
-        with np.errstate(over="ignore", invalid="ignore"):
-            first, last = np.floor((np.log2(ends) if is_log else ends) * 2.0**-exponent)
-        if last - first < resolution and abs(last) < 2**62 and abs(first) < 2**62:
+        first, last = cut.places(ends)
+        # Beyond 2 ** 53 neighbouring whole numbers are the same float.
+        if max(abs(first), abs(last)) < 2.0**53 and last - first < resolution:
             return cut
         exponent += 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -55,6 +56,12 @@ class Wanted:
             BadInput: lists what cannot.
         """
         faults = [] if self.x in AXES else [f"x is {self.x!r}{did_you_mean(self.x, AXES)} (one of {', '.join(AXES)})"]
+        ends = (("from", self.first), ("to", self.last))
+        faults += [
+            f"{name} is {end}: a finite number" for name, end in ends if end is not None and not math.isfinite(end)
+        ]
+        if self.resolution < 0:
+            faults.append(f"resolution is {self.resolution}: at least 0, which is every point")
         if not 0 <= self.smoothing < 1:
             faults.append(f"smoothing is {self.smoothing:g}: at least 0, below 1")
         if faults:
@@ -179,8 +186,8 @@ def _thinned(run_id: str, spans: Sequence[Span], wanted: Wanted, store: EventSto
         found = as_buckets([bucket for part, span in spans for bucket in store.buckets(part, level, span)])
     else:
         found = _points(run_id, spans, wanted, store)
-    if wanted.is_log:
-        found = found.taken(found.first > 0)
+    is_shown = np.isfinite(found.first) & (found.first > (0.0 if wanted.is_log else -np.inf))
+    found = found if is_shown.all() else found.taken(is_shown)
     if not len(found) or not (wanted.resolution or wanted.is_part):
         return found
     low = found.first[0] if wanted.first is None or (wanted.is_log and wanted.first <= 0) else wanted.first
@@ -200,7 +207,7 @@ def _known_ends(spans: Sequence[Span], wanted: Wanted) -> tuple[float, float] | 
     low = min(part.first_step for part, _ in spans) if wanted.first is None else wanted.first
     lasts = [part.last_step if span.last is None else min(part.last_step, span.last) for part, span in spans]
     high = max(lasts) if wanted.last is None else wanted.last
-    return low, max(low, high)
+    return (low, max(low, high)) if math.isfinite(low) and math.isfinite(high) else None
 
 
 def _narrowed(
@@ -210,7 +217,7 @@ def _narrowed(
     if ends is None or cut is None or wanted.smoothing or not wanted.is_part:
         return spans
     begin, end = cut.places(np.array(ends))
-    low, high = cut.border(int(begin)), cut.border(int(end) + 1)
+    low, high = cut.border(begin), cut.border(end + 1)
     return [
         (part, StepRange(low, high if span.last is None else min(high, span.last), span.before)) for part, span in spans
     ]
