@@ -11,6 +11,7 @@ from mosaic.client import (
     Attempt,
     Change,
     Curve,
+    Episode,
     Episodes,
     EventLine,
     Explanation,
@@ -71,6 +72,8 @@ class InMemoryPlatform:
     done: list[tuple[str, ...]] = field(default_factory=list)
     asked: list[RunSpec] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    #: Returns of the training episodes of a run, ten steps each.
+    returns: dict[str, list[float]] = field(default_factory=dict)
     #: While True telemetry is away.
     is_deaf: bool = False
 
@@ -169,12 +172,18 @@ class InMemoryPlatform:
     def episodes(
         self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0
     ) -> Episodes:
-        return Episodes()
+        told = enumerate(self.returns.get(run_id, []), start=1)
+        return Episodes(Episode(1, index, index, "", value, 10, 10.0 * index, 0.0) for index, value in told)
 
     def summaries(self, run_ids: Collection[str]) -> dict[str, Summary]:
         if self.is_deaf:
             raise Unavailable("telemetry does not answer")
-        return {each: Summary(each, 3, 250.0, 100.0, 12.5, 3, NOON, False) for each in run_ids}
+        return {each: self._summary(each) for each in run_ids}
+
+    def _summary(self, run_id: str) -> Summary:
+        told = self.returns.get(run_id)
+        mean = sum(told) / len(told) if told else 12.5
+        return Summary(run_id, 3, 250.0, 100.0, mean, 3, NOON, False)
 
     def telemetry_fault(self) -> str:
         return ""
