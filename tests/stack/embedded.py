@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.agent.execution.child import death_wrapper
-from mosaic.client import Endpoints, Mosaic
+from mosaic.client import Login, Mosaic
 from mosaic.testing.ports import free_port
 from tests.stack.environment import install_drill
 from tests.stack.process import Part
@@ -84,7 +84,7 @@ class Machine:
 
     def connect(self) -> Mosaic:
         """Return a client of the platform that runs now."""
-        return Mosaic(Endpoints.read(self.home))
+        return Mosaic(Login.running(self.home))
 
     def type(self, *words: str) -> Typed:
         """Run ``mosaic WORDS`` and return what became of it."""
