@@ -157,7 +157,7 @@ class Platform(Protocol):
         log_x: bool = False,
         smoothing: float = 0.0,
     ) -> Curve:
-        """Return a curve, or a stretch of it, in at most *resolution* buckets whose borders stand still; 0 = every point.
+        """Return a curve, or a stretch of it, in at most *resolution* buckets with fixed borders; 0 = every point.
 
         *x* is ``step``, ``time`` (unix seconds) or ``relative`` (seconds since the run was first heard of); *log_x*
         makes buckets of equal ratio; *smoothing* is the weight of the past in a moving average over every point.
