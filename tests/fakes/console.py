@@ -27,10 +27,12 @@ from mosaic.client import (
 from mosaic.errors import NotFound, RunNotFound, Unavailable, WorkerNotFound
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.lifecycle import AttemptState, RunState
+from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Agent, Fleet, Node, Worker
 from mosaic.model.identity import Caller
 from mosaic.model.resources import Lease
 from mosaic.model.run import RunFilter
+from mosaic.model.secret import Secret
 from mosaic_console.ports import Position, RunPage
 
 NOON = datetime(2030, 1, 1, 12, 0, tzinfo=timezone.utc)
@@ -75,6 +77,7 @@ class InMemoryPlatform:
     keys: list[str] = field(default_factory=list)
     #: Returns of the training episodes of a run, ten steps each.
     returns: dict[str, list[float]] = field(default_factory=dict)
+    kept: dict[str, Secret] = field(default_factory=dict)
     #: In whose name it is asked.
     user: str = ""
     #: While True telemetry is away.
@@ -228,6 +231,23 @@ class InMemoryPlatform:
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         self.done.append(("drain", node_id or agent_id, str(draining)))
+
+    def secrets(self) -> list[Secret]:
+        return list(self.kept.values())
+
+    def set_secret(self, name: str, value: str, team: str) -> Secret:
+        self.done.append(("set_secret", name, value, team, self.user))
+        self.kept[name] = Secret(name, TeamName(team), UserName(self.user), NOON)
+        return self.kept[name]
+
+    def delete_secret(self, name: str, team: str) -> None:
+        if self.kept.pop(name, None) is None:
+            raise NotFound(f"there is no secret {name!r}")
+
+    def audit(self, service: str, wanted: AuditFilter, limit: int) -> Generator[AuditEntry]:
+        self.done.append(("audit", service, wanted.team, wanted.actor, str(wanted.after), str(limit)))
+        entry = AuditEntry(NOON, f"user:{self.user}", "runs:cancel", "r1", service=service, seq=1)
+        yield replace(entry, hash=entry.chained(""))
 
     def close(self) -> None:
         """Nothing is open."""

@@ -20,11 +20,16 @@ from mosaic.client import (
     Summary,
     Team,
 )
+from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Worker
 from mosaic.model.identity import Caller
 from mosaic.model.run import RunFilter
+from mosaic.model.secret import Secret
 
 ItemT = TypeVar("ItemT", covariant=True)
+
+#: The services that keep an audit trail.
+AUDITED = ("registry", "scheduler")
 
 #: A place in what a run told: attempt and sequence number.
 Position = tuple[int, int]
@@ -191,3 +196,15 @@ class Platform(Protocol):
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         """Take a node or an agent out of planning, or back in."""
+
+    def secrets(self) -> list[Secret]:
+        """Return the secrets that runs of the caller may name; no call returns a value."""
+
+    def set_secret(self, name: str, value: str, team: str) -> Secret:
+        """Keep a secret of *team*, or of the caller when no team is named."""
+
+    def delete_secret(self, name: str, team: str) -> None:
+        """Forget a secret of *team*, or of the caller."""
+
+    def audit(self, service: str, wanted: AuditFilter, limit: int) -> Stream[AuditEntry]:
+        """Yield what was asked of one of `AUDITED` and decided, oldest first; *limit* 0 means all of it."""
