@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, HeldAttempt, Launch, Report, RunFinished
 from mosaic.model.identity import Caller
 from mosaic.model.run import Run, RunAccepted, RunSpec
+from mosaic_scheduler.adapters.aes_vault import AesVault
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
@@ -24,7 +26,7 @@ from mosaic_scheduler.handlers import claims, commands, queries, submit
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.rounds import Rounds
 from mosaic_scheduler.handlers.submit import Request
-from mosaic_scheduler.ports import FleetView, RunStore, WorkerFacts
+from mosaic_scheduler.ports import FleetView, RunStore, Secrets, WorkerFacts
 from tests.fakes.calls import admin
 from tests.fakes.databases import migrated_file
 from tests.fakes.telemetry import KEY
@@ -146,7 +148,8 @@ class Desk:
         self.fleet = FakeFleet(view or a_fleet())
         self.dispatcher = RecordingDispatcher()
         self.finished = HeardTelemetry()
-        self.secrets = KnownSecrets()
+        self.secrets: Secrets = KnownSecrets()
+        self.vault = AesVault(base64.b64encode(bytes(32)).decode())
         self.changes = ChangeSignal()
         self.settings = RoundSettings()
         self.rounds = self.new_rounds()
@@ -170,7 +173,8 @@ class Desk:
         return SchedulerApi(
             store=store or self.store,
             fleet=self.fleet,
-            secrets=self.secrets,
+            secret_values=self.secrets,
+            vault=self.vault,
             event_key=KEY,
             clock=self.clock,
             rounds=self.settings,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import os
 import secrets
+import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
+from mosaic.agent.execution.walls import Walls
 from mosaic.errors import Refused
 from mosaic.processes import read_birth
 
@@ -47,14 +51,35 @@ def take(home: Path) -> IO[str]:
     return file
 
 
+def walls_of(home: Path, env: Mapping[str, str]) -> Walls:
+    """Return the walls around attempts: *home* is hidden from them where that takes nothing else away.
+
+    Nothing new can be made in the folders above what is hidden: below the home directory of a person, or where
+    temporary files are, it stays visible unless ``MOSAIC_AGENT_HIDE_FILES`` says otherwise.
+    """
+    wanted = env.get("MOSAIC_AGENT_HIDE_FILES", "").lower()
+    busy = {Path(env.get("HOME") or "~").expanduser().resolve(), Path(tempfile.gettempdir()).resolve()}
+    is_hidden = wanted in ("1", "true", "yes", "on") if wanted else not busy & set(home.resolve().parents)
+    return Walls([home], shown=[home / "workers"]) if is_hidden else Walls()
+
+
 def event_key(home: Path) -> str:
     """Return the key of `mosaic.events.proof`, made at the first start: attempts outlive the platform and sign on."""
-    path = home / "event.key"
+    return _made_once(home / "event.key", lambda: secrets.token_hex(32))
+
+
+def secrets_key(home: Path) -> str:
+    """Return the keys that seal what `mosaic secrets set` is told, made at the first start."""
+    return _made_once(home / "secrets.key", lambda: base64.b64encode(secrets.token_bytes(32)).decode())
+
+
+def _made_once(path: Path, make: Callable[[], str]) -> str:
+    """Return what *path* holds; it is made so that nobody else can read it, and is there whole or not at all."""
     if not path.exists():
         draft = path.with_suffix(".draft")
         draft.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_hex(32))
+            file.write(make())
         draft.replace(path)
     return path.read_text()
 

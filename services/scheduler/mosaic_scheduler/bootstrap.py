@@ -15,18 +15,20 @@ from mosaic.hosting.database import migrate, open_engine
 from mosaic.messaging.publisher import Publisher
 from mosaic.messaging.topology import event_routing_key
 from mosaic.model.variables import names_of
+from mosaic_scheduler.adapters.aes_vault import AesVault
 from mosaic_scheduler.adapters.broker_telemetry import BrokerTelemetry
 from mosaic_scheduler.adapters.celery_dispatcher import CeleryDispatcher, producer_app
 from mosaic_scheduler.adapters.leadership import AdvisoryLock, SoleLeader
 from mosaic_scheduler.adapters.registry_fleet import RegistryFleet
 from mosaic_scheduler.adapters.secret_files import SecretFiles
 from mosaic_scheduler.adapters.sql_runs import CHANNEL, SqlRuns
+from mosaic_scheduler.adapters.sql_secrets import SqlSecrets
 from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.snapshot import PolicySettings
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.rounds import Rounds
 from mosaic_scheduler.handlers.submit import DEFAULT_TEAM
-from mosaic_scheduler.ports import Clock, Secrets, Telemetry
+from mosaic_scheduler.ports import Clock, Secrets, Telemetry, Vault
 from mosaic_scheduler.settings import Settings
 
 
@@ -38,6 +40,7 @@ class Parts:
     store: SqlRuns
     fleet: RegistryFleet
     secrets: Secrets
+    vault: Vault
     event_key: EventKey
     rounds: Rounds
     round_settings: RoundSettings
@@ -72,6 +75,9 @@ def build(
     migrate(engine, "mosaic_scheduler.adapters.migrations")
     shared = engine.dialect.name == "postgresql"
     store = SqlRuns(engine)
+    vault = AesVault(settings.secrets_key)
+    secrets = SqlSecrets(engine, vault, SecretFiles(settings.secrets_dir, top_of=DEFAULT_TEAM))
+    secrets.seal_anew()
     variables = names_of(settings.environment_names)
     fleet = RegistryFleet(settings.registry_address, settings.tls, on_change=on_change, variables=variables)
     publisher, told = (None, telemetry) if telemetry else _over_the_broker(settings, event_key)
@@ -95,7 +101,8 @@ def build(
         engine=engine,
         store=store,
         fleet=fleet,
-        secrets=SecretFiles(settings.secrets_dir, top_of=DEFAULT_TEAM),
+        secrets=secrets,
+        vault=vault,
         event_key=event_key,
         rounds=rounds,
         round_settings=round_settings,

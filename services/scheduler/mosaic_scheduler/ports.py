@@ -13,8 +13,10 @@ from mosaic.ids import AgentId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, RunFinished
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.run import Change, Run, RunAccepted, RunFilter
+from mosaic.model.secret import Secret
 from mosaic.model.team import Team
 from mosaic_scheduler.domain.run import ResumeGrade
+from mosaic_scheduler.domain.secret import SecretOwner
 from mosaic_scheduler.domain.snapshot import Agent, Node, Usage
 
 Clock = Callable[[], datetime]
@@ -123,6 +125,19 @@ class RunTransaction(Protocol):
 
     def audit(self, entry: AuditEntry) -> None:
         """Write down what was decided."""
+
+    def put_secret(self, owner: SecretOwner, secret: Secret, value: str, vault: Vault) -> bool:
+        """Keep *value*, sealed by *vault*, as *secret* of *owner*; True when it replaces one.
+
+        Raises:
+            Refused: there is no key to seal it with.
+        """
+
+    def remove_secret(self, owner: SecretOwner, name: str) -> bool:
+        """Forget a secret; False when there is none."""
+
+    def secrets(self, owner: SecretOwner) -> list[Secret]:
+        """Return the secrets of *owner*, by name."""
 
 
 class RunStore(Protocol):
@@ -256,6 +271,24 @@ class Secrets(Protocol):
 
     def value(self, name: str, *, user: UserName, team: TeamName) -> str | None:
         """Return the secret that a run of *user* in *team* means by *name*, or None: others' secrets do not exist."""
+
+
+class Vault(Protocol):
+    """Seals values with a key that no database has."""
+
+    def seal(self, value: str, place: str) -> tuple[str, bytes]:
+        """Return the id of the key, and *value* so that it can be opened only at *place*.
+
+        Raises:
+            Refused: there is no key.
+        """
+
+    def open(self, key_id: str, sealed: bytes, place: str) -> str | None:
+        """Return what was sealed for *place*; None if its key is gone or it was tampered with."""
+
+    @property
+    def newest(self) -> str:
+        """The id of the key that seals; empty when there is none."""
 
 
 class Leadership(Protocol):

@@ -18,6 +18,12 @@ _QUEUE_BYTES = 255
 _NUMBERS = ("max_agents", "gpu_memory_mb", "cpu_cores", "estimated_memory_mb")
 _LISTS = ("supported_paradigms", "env_families", "action_spaces", "observation_spaces")
 _MOST = 10**9
+#: What others look into of a schema, and what it may be.
+_SCHEMA: Mapping[str, tuple[type, ...]] = {
+    "properties": (dict,),
+    "x-missing-environments": (list, dict),
+    "x-environment-variables": (list,),
+}
 
 
 def check(announcement: Announcement) -> None:
@@ -47,8 +53,21 @@ def _faults(announcement: Announcement) -> Iterator[str]:
         yield "queue is empty; name the queue on which the agent listens"
     elif len(announcement.queue.encode()) > _QUEUE_BYTES:
         yield f"queue has {len(announcement.queue.encode())} bytes; a broker takes at most {_QUEUE_BYTES}"
+    for field, text, most in _texts(announcement):
+        if len(text) > most or not text.isprintable():
+            yield f"{field} {text[:100]!a} is not readable text of at most {most} characters"
     yield from _node_faults(announcement.node)
     yield from _worker_faults(announcement.worker)
+
+
+def _texts(announcement: Announcement) -> Iterator[tuple[str, str, int]]:
+    """Yield the texts that people are shown and tables have room for."""
+    yield "node.hostname", announcement.node.hostname, 256
+    yield "worker.version", announcement.worker.version, 128
+    yield "worker.description", announcement.worker.description.replace("\n", " "), 4000
+    for gpu in announcement.node.gpus:
+        yield "gpu_id", gpu.gpu_id, 128
+        yield "the model of a GPU", gpu.model, 128
 
 
 def _node_faults(node: Node) -> Iterator[str]:
@@ -71,6 +90,10 @@ def _worker_faults(worker: Worker) -> Iterator[str]:
     if worker.resume_grade not in RESUME_GRADES:
         yield f"worker.resume_grade is {worker.resume_grade!r}; it is A, B, C or empty"
     yield from _capability_faults(worker.capabilities)
+    for name, kinds in _SCHEMA.items():
+        if not isinstance(worker.config_schema.get(name, kinds[0]()), kinds):
+            wanted = " or ".join("an object" if kind is dict else "a list" for kind in kinds)
+            yield f"worker.config_schema.{name} is not {wanted}"
 
 
 def _capability_faults(capabilities: Mapping[str, Any]) -> Iterator[str]:

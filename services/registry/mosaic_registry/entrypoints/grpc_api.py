@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter
 
 from mosaic.errors import BadInput
-from mosaic.hosting.access import asking, needs, peer_of
+from mosaic.hosting.access import caller_of, needs, peer_of
 from mosaic.hosting.audit import by, refusals_noted
 from mosaic.ids import AgentId, WorkerName
 from mosaic.model.fleet import Announcement, Fleet, Gpu
@@ -103,7 +103,7 @@ class RegistryApi(RegistryServicer):
     @needs(Permission.FLEET_CHANGE)
     def Drain(self, request: pb.DrainRequest, context: Any) -> pb.DrainResponse:
         """Take a node or an agent out of planning, or back in."""
-        caller, now = asking(context), self._parts.clock()
+        caller, now = caller_of(context), self._parts.clock()
         kind = request.WhichOneof("target")
         if kind is None:
             raise BadInput("drain", ["name a node or an agent"])

@@ -19,11 +19,13 @@ from mosaic.model.attempt import Attempt
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.codec import from_json, to_json
 from mosaic.model.run import Change, Run, RunFilter
+from mosaic.model.secret import Secret
 from mosaic.model.team import Team
-from mosaic_scheduler.adapters import rows
+from mosaic_scheduler.adapters import rows, sql_secrets
 from mosaic_scheduler.adapters.tables import attempts, audit, history, ledger, outbox, runs, submits, teams
+from mosaic_scheduler.domain.secret import SecretOwner
 from mosaic_scheduler.domain.snapshot import Usage
-from mosaic_scheduler.ports import OutboxKind, OutboxMessage, RunTransaction
+from mosaic_scheduler.ports import OutboxKind, OutboxMessage, RunTransaction, Vault
 
 Row = Mapping[str, Any]
 
@@ -268,6 +270,15 @@ class _SqlTransaction:
 
     def audit(self, entry: AuditEntry) -> None:
         audit.append(self._connection, entry)
+
+    def put_secret(self, owner: SecretOwner, secret: Secret, value: str, vault: Vault) -> bool:
+        return sql_secrets.put(self._connection, owner, secret, value, vault)
+
+    def remove_secret(self, owner: SecretOwner, name: str) -> bool:
+        return sql_secrets.remove(self._connection, owner, name)
+
+    def secrets(self, owner: SecretOwner) -> list[Secret]:
+        return sql_secrets.listed(self._connection, owner)
 
     def _with_attempts(self, chosen: sa.Select[Any]) -> list[tuple[Run, Attempt | None]]:
         entries = [from_json(Run, row) for row in self._all(chosen)]

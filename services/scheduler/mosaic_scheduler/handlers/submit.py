@@ -16,7 +16,7 @@ from mosaic.ids import RunId, TeamName, WorkerName, new_run_id
 from mosaic.lifecycle import RunState
 from mosaic.model.audit import AuditEntry
 from mosaic.model.identity import Caller, Permission
-from mosaic.model.resources import Resources
+from mosaic.model.resources import DEFAULT_MEMORY_MB, Resources
 from mosaic.model.run import Change, Run, RunSpec
 from mosaic.model.team import Team
 from mosaic.model.variables import submitted_faults
@@ -286,6 +286,6 @@ def _filled(needs: Resources, worker: WorkerFacts) -> Resources:
     return replace(
         needs,
         cpus=needs.cpus or float(worker.capabilities.get("cpu_cores") or 1),
-        memory_mb=needs.memory_mb or int(worker.capabilities.get("estimated_memory_mb") or 512),
+        memory_mb=needs.memory_mb or int(worker.capabilities.get("estimated_memory_mb") or DEFAULT_MEMORY_MB),
         gpu_memory_mb=needs.gpu_memory_mb or (int(worker.capabilities.get("gpu_memory_mb") or 0) if on_gpu else 0),
     )
