@@ -23,7 +23,8 @@ from mosaic_console.domain.form import FIELD
 the_form_token: ContextVar[str] = ContextVar("the_form_token", default="")
 
 _STATIC = files("mosaic_console") / "static"
-_SERVED = ("app.css", "icon.svg", "live.js", "curve.js", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css")
+_SCRIPTS = ("live.js", "chart.js", "curve.js", "compare.js", "vendor/uPlot.iife.min.js")
+_SERVED = ("app.css", "icon.svg", "vendor/uPlot.min.css", *_SCRIPTS)
 
 
 @dataclass(frozen=True)
