@@ -10,14 +10,23 @@ from mosaic.client import Endpoints
 from mosaic_console.bootstrap import Parts, build
 from mosaic_console.domain.access import Permission
 from mosaic_console.domain.problem import Problem
-from mosaic_console.entrypoints import api_fleet, api_live, api_results, api_runs, pages, pages_compare, sign_in
+from mosaic_console.entrypoints import (
+    api_fleet,
+    api_live,
+    api_results,
+    api_runs,
+    pages,
+    pages_compare,
+    pages_train,
+    sign_in,
+)
 from mosaic_console.entrypoints.answers import answer, tell_problems
 from mosaic_console.entrypoints.door import Door
 from mosaic_console.entrypoints.feed import Feed
 from mosaic_console.entrypoints.needs import needs
 
 _about = APIRouter(prefix="/api/v1", tags=["about"])
-_MODULES = (sign_in, api_runs, api_results, api_fleet, api_live, pages, pages_compare)
+_MODULES = (sign_in, api_runs, api_results, api_fleet, api_live, pages, pages_compare, pages_train)
 #: Everything that is served; the door looks here for what a route needs.
 ROUTERS = (*(module.router for module in _MODULES), _about)
 
