@@ -20,7 +20,7 @@ from statistics import median
 from mosaic.events.frame import EncodedFrame, encode_block
 from mosaic.events.proof import EventKey, sign
 from mosaic.hosting.grpc_server import GrpcServer
-from mosaic.wire.channel import open_channel
+from mosaic.testing.certificates import certificates
 from mosaic.wire.v1 import telemetry_pb2 as pb
 from mosaic.wire.v1.telemetry_pb2_grpc import TelemetryStub
 from mosaic_telemetry.entrypoints.service import TelemetryService, build
@@ -56,9 +56,9 @@ def serving(database_url: str) -> Iterator[tuple[TelemetryService, TelemetryStub
     """Run the service on *database_url* and connect to it."""
     with tempfile.TemporaryDirectory() as folder:
         service = build(Settings(database_url=database_url, manifest_root=folder, event_key=EVENT_KEY))
-        server = GrpcServer(service.registrations(), "127.0.0.1:0")
+        server = GrpcServer(service.registrations(), "127.0.0.1:0", certificates().service("telemetry"))
         server.start()
-        with open_channel(server.address) as channel:
+        with certificates().as_console(server.address, "telemetry") as channel:
             yield service, TelemetryStub(channel)
         server.stop(0)
         service.stop()

@@ -43,6 +43,7 @@ from mosaic.messaging.consumer import DONE, Delivery, Settlement, consume
 from mosaic.messaging.event_messages import BrokerFrameSink
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import EVENTS, event_queue, event_routing_key, event_topology
+from mosaic.testing.certificates import certificates, environment
 from mosaic.testing.ports import free_port
 from tests.servers.answers import plain_postgres_url
 from tests.servers.choice import ServerSet, servers
@@ -92,7 +93,7 @@ def work(events: int) -> None:
 
 def be_agent(url: str, events: int) -> None:
     """Be the agent of one attempt: read the worker's pipe, spool, ship; say when the worker began and what it took."""
-    publisher = Publisher(url, event_topology())
+    publisher = Publisher(url)
     shipper = Shipper(BrokerFrameSink(publisher))
     shipper.start()
     with tempfile.TemporaryDirectory() as folder:
@@ -174,6 +175,7 @@ def _service(amqp_url: str, database_url: str, folder: str) -> Iterator[subproce
         "log_level": "error",
     }
     env = {**os.environ, **{variable_of("MOSAIC_TELEMETRY", name): value for name, value in settings.items()}}
+    env |= environment(certificates().service("telemetry"))
     process = subprocess.Popen([sys.executable, "-m", "mosaic_telemetry"], env=env)
     try:
         while not _is_ready(health):
@@ -213,7 +215,7 @@ def measure_bare(amqp_url: str, events: int) -> float:
     per_batch = FRAME_BYTES // LINE_BYTES
     body = some_lines(0, per_batch)
     message = Message(EVENTS, event_routing_key(RUN_ID, 4), body)
-    publisher = Publisher(amqp_url, event_topology())
+    publisher = Publisher(amqp_url)
     publisher.publish([message])
     batches = events // per_batch
     started = time.time()

@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.model.resources import Resources
-from mosaic.wire.channel import open_channel
+from mosaic.testing.certificates import Everybody, certificates
 from mosaic.wire.v1 import (
     registry_pb2,
     registry_pb2_grpc,
@@ -144,6 +144,7 @@ def registry(url: Url, folder: Path) -> Iterator[Served]:
         good: dict[str, Callable[[], Message]] = {
             "RegisterWorker": announcement,
             "Heartbeat": display(registry_pb2.HeartbeatRequest),
+            "Retire": display(registry_pb2.RetireRequest),
             "Leave": display(registry_pb2.LeaveRequest),
             "DescribeWorker": lambda: registry_pb2.DescribeWorkerRequest(name="toy"),
             "GetFleet": registry_pb2.GetFleetRequest,
@@ -184,9 +185,8 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
     def submission() -> Message:
         return scheduler_pb2.SubmitRequest(spec=scheduler_pb2.RunSpec(worker="toy", priority="low"))
 
-    registration = Registration(
-        "mosaic.wire.v1.Scheduler", lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(api, server)
-    )
+    add = scheduler_pb2_grpc.add_SchedulerServicer_to_server
+    registration = Registration("mosaic.wire.v1.Scheduler", api, add)
     with served([registration], scheduler_pb2_grpc.SchedulerStub) as stub:
         run_id = admitted()
         good: dict[str, Callable[[], Message]] = {
@@ -200,6 +200,9 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
                 team=scheduler_pb2.Team(name="vision", weight=2), terms=["weight"]
             ),
             "ListTeams": scheduler_pb2.ListTeamsRequest,
+            "SetSecret": lambda: scheduler_pb2.SetSecretRequest(name="hub", value="x", team="vision"),
+            "ListSecrets": scheduler_pb2.ListSecretsRequest,
+            "DeleteSecret": lambda: scheduler_pb2.DeleteSecretRequest(name="hub", team="vision"),
             "Claim": claim,
             "Renew": renew,
             "Report": report,
@@ -233,10 +236,11 @@ def telemetry(url: Url, folder: Path) -> Iterator[Served]:
 
 @contextmanager
 def served(registrations: Sequence[Registration], stub: Any) -> Iterator[Any]:
-    server = GrpcServer(registrations, "127.0.0.1:0")
+    server = GrpcServer(registrations, "127.0.0.1:0", certificates().service("any"))
     server.start()
-    with open_channel(server.address) as channel:
-        yield stub(channel)
+    everybody = Everybody(server.address, "any", stub, type(registrations[0].servicer))
+    yield everybody
+    everybody.close()
     server.stop(grace_s=0)
 
 
@@ -268,6 +272,7 @@ FAIR = {
     grpc.StatusCode.NOT_FOUND,
     grpc.StatusCode.FAILED_PRECONDITION,
     grpc.StatusCode.UNAUTHENTICATED,
+    grpc.StatusCode.PERMISSION_DENIED,
 }
 
 

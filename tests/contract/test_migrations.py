@@ -15,7 +15,7 @@ from mosaic.ids import AgentId, GpuId, NodeId, RunId, TeamName, UserName, Worker
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic.model.attempt import Directive
 from mosaic.model.resources import GpuShare, Lease, Resources
-from mosaic.model.run import Change, Priority, RunSpec
+from mosaic.model.run import Change, Priority, RunFilter, RunSpec
 from mosaic.model.team import Quota, Team
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.handlers.submit import Request
@@ -92,10 +92,19 @@ def test_teams_keep_their_terms(runs: SqlRuns) -> None:
 
 
 def test_what_had_not_left_still_leaves(runs: SqlRuns) -> None:
-    left = [(message.kind, message.run_id, message.attempt) for message in runs.outbox(limit=10)]
+    left = [(message.kind, message.run_id, message.attempt) for message in runs.outbox(limit=3)]
 
     dispatch = (OutboxKind.DISPATCH, "run-leaving", 1)
     assert [dispatch, dispatch, (OutboxKind.RUN_FINISHED, "run-ended", 1)] == left
+
+
+def test_telemetry_is_told_whose_the_runs_from_before_are(runs: SqlRuns) -> None:
+    told = {one.run_id: one.payload for one in runs.outbox(limit=10) if one.kind is OutboxKind.RUN_ACCEPTED}
+
+    with runs.read() as work:
+        known = work.list_runs(RunFilter(), limit=10, before="")
+    assert {run.run_id: {"team": run.spec.team, "user": run.spec.user} for run in known} == told
+    assert 3 == len(told)
 
 
 def test_a_submit_repeated_after_the_upgrade_is_known(runs: SqlRuns) -> None:

@@ -16,10 +16,10 @@ from google.protobuf.message import Message
 
 import mosaic.model
 from mosaic.errors import BadInput
-from mosaic.model import attempt, fleet, identity, people, resources, run, team
+from mosaic.model import attempt, audit, fleet, identity, people, resources, run, secret, team
 from mosaic.model.codec import from_json, to_json
 from mosaic.wire import codec
-from mosaic.wire.v1 import identity_pb2, registry_pb2, scheduler_pb2
+from mosaic.wire.v1 import audit_pb2, identity_pb2, registry_pb2, scheduler_pb2
 
 #: The message of each value that crosses the wire; a value that is in none is stored only.
 MESSAGES: Mapping[type, type[Message]] = {
@@ -45,12 +45,15 @@ MESSAGES: Mapping[type, type[Message]] = {
     attempt.Report: scheduler_pb2.ReportRequest,
     team.Quota: scheduler_pb2.Quota,
     team.Team: scheduler_pb2.Team,
+    secret.Secret: scheduler_pb2.Secret,
+    audit.AuditEntry: audit_pb2.AuditEntry,
+    audit.AuditFilter: audit_pb2.ReadAuditRequest,
     people.User: identity_pb2.User,
     people.Credential: identity_pb2.Credential,
 }
 
 #: Values that are stored or published as JSON and never cross as protobuf.
-JSON_ONLY = {attempt.RunFinished, identity.Caller}
+JSON_ONLY = {attempt.RunFinished, run.RunAccepted, identity.Caller}
 
 
 def values_of_the_model() -> list[type]:

@@ -12,8 +12,11 @@ import grpc
 import pytest
 
 from mosaic.errors import BadInput, MosaicError, RunNotFound, ServiceUnavailable, SessionRejected, StaleAttempt
+from mosaic.hosting.access import needs
 from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.lifecycle import AttemptState, RunState
+from mosaic.model.identity import Permission
+from mosaic.testing.certificates import certificates
 from mosaic.wire.channel import open_channel
 from mosaic.wire.status import error_from
 from mosaic.wire.v1 import scheduler_pb2, scheduler_pb2_grpc
@@ -50,9 +53,11 @@ class Failing(scheduler_pb2_grpc.SchedulerServicer):
 
     error: BaseException = RuntimeError("nothing was set")
 
+    @needs(Permission.SERVICE)
     def GetRun(self, request: Any, context: Any) -> Any:
         raise self.error
 
+    @needs(Permission.SERVICE)
     def WatchRuns(self, request: Any, context: Any) -> Iterator[Any]:
         yield scheduler_pb2.Run(run_id="first")
         raise self.error
@@ -61,13 +66,11 @@ class Failing(scheduler_pb2_grpc.SchedulerServicer):
 @pytest.fixture
 def failing() -> Iterator[tuple[Failing, scheduler_pb2_grpc.SchedulerStub]]:
     servicer = Failing()
-    registration = Registration(
-        "mosaic.wire.v1.Scheduler",
-        lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(servicer, server),
-    )
-    server = GrpcServer([registration], "127.0.0.1:0")
+    add = scheduler_pb2_grpc.add_SchedulerServicer_to_server
+    registration = Registration("mosaic.wire.v1.Scheduler", servicer, add)
+    server = GrpcServer([registration], "127.0.0.1:0", certificates().service("scheduler"))
     server.start()
-    with open_channel(server.address) as channel:
+    with open_channel(server.address, "scheduler", certificates().service("console")) as channel:
         yield servicer, scheduler_pb2_grpc.SchedulerStub(channel)
     server.stop(grace_s=0)
 
@@ -120,7 +123,8 @@ def test_an_error_in_a_stream_arrives_after_what_was_sent(failing: Any) -> None:
 
 
 def test_a_service_that_is_not_there_is_named_with_its_address() -> None:
-    with open_channel("127.0.0.1:1") as channel, pytest.raises(grpc.RpcError) as caught:
+    console = certificates().service("console")
+    with open_channel("127.0.0.1:1", "scheduler", console) as channel, pytest.raises(grpc.RpcError) as caught:
         scheduler_pb2_grpc.SchedulerStub(channel).GetRun(scheduler_pb2.GetRunRequest(), timeout=5)
 
     error = error_from(caught.value, service="scheduler", address="127.0.0.1:1")

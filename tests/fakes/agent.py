@@ -63,7 +63,7 @@ class InMemoryRegistry:
         self.heartbeats += 1
         return self.is_draining
 
-    def retire(self, agent_id: str) -> None:
+    def retire(self, agent_id: str, session_token: str) -> None:
         self.is_draining = True
 
     def leave(self, agent_id: str, session_token: str) -> None:

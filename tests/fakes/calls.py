@@ -8,6 +8,7 @@ from typing import Any
 from mosaic.hosting.access import speak_for
 from mosaic.ids import TeamName, UserName
 from mosaic.model.identity import Caller, Role
+from mosaic.testing.certificates import shown
 
 
 def member(user: str = "ann", **teams: Role) -> Caller:
@@ -38,7 +39,7 @@ class Call:
         self._on_look = on_look
 
     def auth_context(self) -> Mapping[str, Sequence[bytes]]:
-        return {"x509_subject_alternative_name": [f"mosaic://{self._peer}".encode()]} if self._peer else {}
+        return {"x509_pem_cert": [shown(self._peer)]} if self._peer else {}
 
     def invocation_metadata(self) -> Sequence[tuple[str, Any]]:
         return speak_for(self._caller) if self._caller else ()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
 
-from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.ids import AgentId, NodeId, TeamName, WorkerName
+from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Node, Worker
 from mosaic_registry.domain.fleet import RegisteredAgent
 
@@ -21,6 +22,7 @@ class InMemoryDraft:
         self, workers: dict[WorkerName, Worker], nodes: dict[NodeId, Node], agents: dict[AgentId, RegisteredAgent]
     ) -> None:
         self.worker_by_name, self.node_by_id, self.agent_by_id = copy(workers), copy(nodes), copy(agents)
+        self.audited: list[AuditEntry] = []
 
     def worker(self, name: WorkerName) -> Worker | None:
         return self.worker_by_name.get(name)
@@ -55,6 +57,9 @@ class InMemoryDraft:
     def remove_node(self, node_id: NodeId) -> None:
         self.node_by_id.pop(node_id, None)
 
+    def audit(self, entry: AuditEntry) -> None:
+        self.audited.append(entry)
+
 
 class InMemoryCatalog:
     """A catalog for tests that are not about the database."""
@@ -63,6 +68,7 @@ class InMemoryCatalog:
         self._lock = threading.RLock()
         self._now = InMemoryDraft({}, {}, {})
         self._revision = 0
+        self._trail: list[AuditEntry] = []
 
     @contextmanager
     def change(self) -> Iterator[InMemoryDraft]:
@@ -70,6 +76,7 @@ class InMemoryCatalog:
             draft = InMemoryDraft(self._now.worker_by_name, self._now.node_by_id, self._now.agent_by_id)
             yield draft
             self._now = draft
+            self._trail += draft.audited
             self._revision += 1
 
     def fleet(self) -> Fleet:
@@ -99,6 +106,12 @@ class InMemoryCatalog:
                 return False
             self._now.put_agent(replace(agent, last_heartbeat=at))
             return True
+
+    def note(self, entry: AuditEntry) -> None:
+        self._trail.append(entry)
+
+    def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
+        return self._trail[:limit]
 
     def overdue(self, heard_before: datetime) -> Sequence[AgentId]:
         return [agent.agent_id for agent in self._now.agents() if agent.alive and agent.last_heartbeat < heard_before]

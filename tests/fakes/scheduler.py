@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,7 +16,8 @@ from mosaic.hosting.database import open_engine
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, HeldAttempt, Launch, Report, RunFinished
 from mosaic.model.identity import Caller
-from mosaic.model.run import Run, RunSpec
+from mosaic.model.run import Run, RunAccepted, RunSpec
+from mosaic_scheduler.adapters.aes_vault import AesVault
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
@@ -23,7 +26,7 @@ from mosaic_scheduler.handlers import claims, commands, queries, submit
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.rounds import Rounds
 from mosaic_scheduler.handlers.submit import Request
-from mosaic_scheduler.ports import FleetView, RunStore, WorkerFacts
+from mosaic_scheduler.ports import FleetView, RunStore, Secrets, WorkerFacts
 from tests.fakes.calls import admin
 from tests.fakes.databases import migrated_file
 from tests.fakes.telemetry import KEY
@@ -67,22 +70,47 @@ class RecordingDispatcher:
     is_broken: bool = False
     #: How often it refused.
     refused: int = 0
+    #: What the dispatch of a run meets.
+    faults: dict[str, Exception] = field(default_factory=dict)
 
     def dispatch(self, queue: str, run_id: RunId, attempt: int) -> None:
         if self.is_broken:
             self.refused += 1
             raise BrokerUnavailable("the broker is away")
+        if run_id in self.faults:
+            raise self.faults[run_id]
         self.dispatched.append((queue, run_id, attempt))
 
 
 @dataclass
-class RecordingPublisher:
-    """Remembers which runs ended."""
+class HeardTelemetry:
+    """Remembers what it was told; hears nothing of new runs while `is_away`.
+
+    What news of a run meets on its way can be set by run.
+    """
 
     published: list[RunFinished] = field(default_factory=list)
+    accepted: list[RunAccepted] = field(default_factory=list)
+    is_away: bool = False
+    faults: dict[str, Exception] = field(default_factory=dict)
+    #: Of which runs it was told something, heard or not, in order.
+    tried: list[str] = field(default_factory=list)
 
-    def publish(self, finished: RunFinished) -> None:
+    def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
+        if self.is_away:
+            raise BrokerUnavailable("the broker is away")
+        self._meet(*(run.run_id for run in runs))
+        self.accepted += runs
+
+    def run_finished(self, finished: RunFinished) -> None:
+        self._meet(finished.run.run_id)
         self.published.append(finished)
+
+    def _meet(self, *run_ids: str) -> None:
+        self.tried += run_ids
+        for run_id in run_ids:
+            if run_id in self.faults:
+                raise self.faults[run_id]
 
 
 @dataclass
@@ -119,8 +147,9 @@ class Desk:
         self.store = SqlRuns(engine)
         self.fleet = FakeFleet(view or a_fleet())
         self.dispatcher = RecordingDispatcher()
-        self.finished = RecordingPublisher()
-        self.secrets = KnownSecrets()
+        self.finished = HeardTelemetry()
+        self.secrets: Secrets = KnownSecrets()
+        self.vault = AesVault(base64.b64encode(bytes(32)).decode())
         self.changes = ChangeSignal()
         self.settings = RoundSettings()
         self.rounds = self.new_rounds()
@@ -131,7 +160,8 @@ class Desk:
             store=self.store,
             fleet=self.fleet,
             dispatcher=self.dispatcher,
-            publisher=self.finished,
+            telemetry=self.finished,
+            route=lambda run_id: run_id[-1],
             clock=self.clock,
             settings=self.settings,
         )
@@ -143,7 +173,8 @@ class Desk:
         return SchedulerApi(
             store=store or self.store,
             fleet=self.fleet,
-            secrets=self.secrets,
+            secret_values=self.secrets,
+            vault=self.vault,
             event_key=KEY,
             clock=self.clock,
             rounds=self.settings,
@@ -214,7 +245,10 @@ class Desk:
     def report(self, claimed: Launch, fact: str, **details: Any) -> None:
         """Report a fact as the agent."""
         report = Report(claimed.run_id, claimed.attempt, claimed.control_token, fact, **details)
-        claims.report(report, store=self.store, clock=self.clock, retry=self.settings.retry)
+        with self.store.read() as work:
+            attempt = work.attempt(claimed.run_id, claimed.attempt)
+        sender = attempt.agent_id if attempt else AgentId("agent-1")
+        claims.report(report, sender, store=self.store, clock=self.clock, retry=self.settings.retry)
 
     def pause(self, run: Run, caller: Caller | None = None) -> Run:
         """Pause a run."""
@@ -251,6 +285,13 @@ class Desk:
         """Return the run as it stands now."""
         with self.store.read() as work:
             entry = work.run(run.run_id)
+        assert entry is not None
+        return entry
+
+    def run_of(self, run_id: str) -> Run:
+        """Return the run with that id."""
+        with self.store.read() as work:
+            entry = work.run(RunId(run_id))
         assert entry is not None
         return entry
 

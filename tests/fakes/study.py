@@ -11,10 +11,13 @@ import grpc
 
 from mosaic.client import Endpoints
 from mosaic.errors import BadInput, RunNotFound
+from mosaic.hosting.access import needs
 from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.ids import RunId
 from mosaic.lifecycle import RunState
+from mosaic.model.identity import Permission
 from mosaic.model.run import Run, RunSpec
+from mosaic.testing.certificates import certificates
 from mosaic.wire.codec import to_wire
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1.scheduler_pb2_grpc import SchedulerServicer, add_SchedulerServicer_to_server
@@ -31,6 +34,7 @@ class ListedRuns(SchedulerServicer):
     def __init__(self) -> None:
         self.runs: list[wire.Run] = []
 
+    @needs(Permission.RUNS_READ)
     def GetRun(self, request: wire.GetRunRequest, context: grpc.ServicerContext) -> wire.RunDetail:
         found = [run for run in self.runs if request.run_id in (run.run_id, run.spec.name)]
         if not found:
@@ -39,6 +43,7 @@ class ListedRuns(SchedulerServicer):
             raise BadInput("run", [f"several runs are called {request.run_id!r}"])
         return wire.RunDetail(run=found[0])
 
+    @needs(Permission.RUNS_READ)
     def ListRuns(self, request: wire.ListRunsRequest, context: grpc.ServicerContext) -> wire.ListRunsResponse:
         found = [
             run
@@ -56,11 +61,11 @@ class Study:
         chosen = Settings(database_url=database, manifest_root=str(folder / "manifests"), event_key=EVENT_KEY)
         self._telemetry = build(chosen)
         self._scheduler = ListedRuns()
-        listing = Registration("s", lambda server: add_SchedulerServicer_to_server(self._scheduler, server))
-        self._server = GrpcServer([*self._telemetry.registrations(), listing], "127.0.0.1:0")
+        listing = Registration("mosaic.wire.v1.Scheduler", self._scheduler, add_SchedulerServicer_to_server)
+        self._server = GrpcServer([*self._telemetry.registrations(), listing], "127.0.0.1:0", certificates().every())
         self._server.start()
         self._telemetry.start()
-        self.endpoints = Endpoints(*[self._server.address] * 3)
+        self.endpoints = Endpoints(*[self._server.address] * 3, certificates().service("console"))
 
     def stop(self) -> None:
         """End the services."""

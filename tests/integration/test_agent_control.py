@@ -8,7 +8,6 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,14 @@ from mosaic.agent.control.grpc_clients import GrpcRegistry, GrpcScheduler
 from mosaic.agent.health import health_server
 from mosaic.agent.ports import PROTOCOL_VERSIONS
 from mosaic.errors import ServiceUnavailable, StaleAttempt
+from mosaic.hosting.access import needs
+from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.ids import AgentId, GpuId, NodeId, RunId, WorkerName
 from mosaic.model.attempt import AttemptDirective, Directive, HeldAttempt, Report
 from mosaic.model.fleet import Announcement, Gpu, Node, Worker
+from mosaic.model.identity import Permission
 from mosaic.model.resources import GpuShare
-from mosaic.wire.status import CODE_KEY
+from mosaic.testing.certificates import certificates
 from mosaic.wire.v1 import registry_pb2, registry_pb2_grpc, scheduler_pb2, scheduler_pb2_grpc
 from tests.fakes.agent import Bench, eventually
 
@@ -39,30 +41,35 @@ class Recorder(registry_pb2_grpc.RegistryServicer, scheduler_pb2_grpc.SchedulerS
         self.directives: list[scheduler_pb2.AttemptDirective] = []
         self.is_stale = False
 
+    @needs(Permission.AGENT)
     def RegisterWorker(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.asked.append(request)
         return registry_pb2.RegisterWorkerResponse(
             accepted_version="MOSAIC/2.0", session_token="token", heartbeat_interval_s=3.0
         )
 
+    @needs(Permission.AGENT)
     def Heartbeat(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.asked.append(request)
         return registry_pb2.HeartbeatResponse(draining=True)
 
-    def Drain(self, request: Any, context: grpc.ServicerContext) -> Any:
+    @needs(Permission.AGENT)
+    def Retire(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.asked.append(request)
-        return registry_pb2.DrainResponse()
+        return registry_pb2.RetireResponse()
 
+    @needs(Permission.AGENT)
     def Claim(self, request: Any, context: grpc.ServicerContext) -> Any:
         if self.is_stale:
-            context.set_trailing_metadata(((CODE_KEY, "stale_attempt"),))
-            context.abort(grpc.StatusCode.FAILED_PRECONDITION, "a newer attempt exists")
+            raise StaleAttempt(request.run_id, request.attempt, "a newer attempt exists")
         return self.launch
 
+    @needs(Permission.AGENT)
     def Renew(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.asked.append(request)
         return scheduler_pb2.RenewResponse(directives=self.directives)
 
+    @needs(Permission.AGENT)
     def Report(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.asked.append(request)
         return scheduler_pb2.ReportResponse()
@@ -75,18 +82,19 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def address(recorder: Recorder) -> Iterator[str]:
-    server = grpc.server(ThreadPoolExecutor(4))
-    registry_pb2_grpc.add_RegistryServicer_to_server(recorder, server)
-    scheduler_pb2_grpc.add_SchedulerServicer_to_server(recorder, server)
-    port = server.add_insecure_port("127.0.0.1:0")
+    registrations = [
+        Registration("mosaic.wire.v1.Registry", recorder, registry_pb2_grpc.add_RegistryServicer_to_server),
+        Registration("mosaic.wire.v1.Scheduler", recorder, scheduler_pb2_grpc.add_SchedulerServicer_to_server),
+    ]
+    server = GrpcServer(registrations, "127.0.0.1:0", certificates().every())
     server.start()
-    yield f"127.0.0.1:{port}"
-    server.stop(0).wait()
+    yield server.address
+    server.stop(0)
 
 
 @pytest.fixture
 def scheduler(address: str) -> Iterator[GrpcScheduler]:
-    service = GrpcScheduler(address)
+    service = GrpcScheduler(address, certificates().agent("agent-1"))
     yield service
     service.close()
 
@@ -95,7 +103,7 @@ def test_an_agent_presents_its_machine_and_its_worker(recorder: Recorder, addres
     machine = Node(NodeId("node-1"), "host", 8, 1024, (Gpu(GpuId("GPU-1"), "A100", 40_000),))
     worker = Worker(WorkerName("tabular"), "1.0", versions={"numpy": "2"}, launch=("-m", "x"))
 
-    registry = GrpcRegistry(address)
+    registry = GrpcRegistry(address, certificates().agent("agent-1"))
     welcome = registry.register(
         Announcement(AgentId("agent-1"), machine, worker, 4, "runs.tabular.agent-1", PROTOCOL_VERSIONS)
     )
@@ -112,11 +120,11 @@ def test_an_agent_presents_its_machine_and_its_worker(recorder: Recorder, addres
 
 
 def test_an_agent_can_ask_for_nothing_new(recorder: Recorder, address: str) -> None:
-    registry = GrpcRegistry(address)
-    registry.retire("agent-1")
+    registry = GrpcRegistry(address, certificates().agent("agent-1"))
+    registry.retire("agent-1", "token")
     registry.close()
 
-    assert [registry_pb2.DrainRequest(agent_id="agent-1", draining=True)] == recorder.asked
+    assert [registry_pb2.RetireRequest(agent_id="agent-1", session_token="token")] == recorder.asked
 
 
 def test_a_claim_brings_the_whole_launch(recorder: Recorder, scheduler: GrpcScheduler) -> None:
@@ -187,7 +195,7 @@ def test_a_report_keeps_what_it_says(recorder: Recorder, scheduler: GrpcSchedule
 
 
 def test_a_service_that_is_away_is_unavailable() -> None:
-    scheduler = GrpcScheduler("127.0.0.1:1")
+    scheduler = GrpcScheduler("127.0.0.1:1", certificates().agent("agent-1"))
 
     with pytest.raises(ServiceUnavailable, match="the scheduler does not answer at"):
         scheduler.report(Report(RunId("run-1"), 1, "control", "started"))

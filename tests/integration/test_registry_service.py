@@ -15,13 +15,14 @@ from prometheus_client import CollectorRegistry
 
 from mosaic.hosting.grpc_server import GrpcServer
 from mosaic.hosting.health import HealthServer
-from mosaic.wire.channel import open_channel
+from mosaic.testing.certificates import Everybody, certificates
 from mosaic.wire.v1 import registry_pb2 as pb
 from mosaic.wire.v1 import registry_pb2_grpc
+from mosaic_registry.entrypoints.grpc_api import RegistryApi
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings
 
-Stub = registry_pb2_grpc.RegistryStub
+Stub = Everybody
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.integration)])
@@ -37,12 +38,12 @@ def serve() -> Iterator[Callable[[Settings], Stub]]:
 
     def start(settings: Settings) -> Stub:
         service = RegistryService(settings, metrics=CollectorRegistry())
-        server = GrpcServer(service.registrations(), "127.0.0.1:0")
+        server = GrpcServer(service.registrations(), "127.0.0.1:0", certificates().service("registry"))
         service.start()
         server.start()
-        channel = open_channel(server.address)
-        closing.extend([lambda: server.stop(1), service.stop, channel.close])
-        return Stub(channel)
+        everybody = Everybody(server.address, "registry", registry_pb2_grpc.RegistryStub, RegistryApi)
+        closing.extend([lambda: server.stop(1), service.stop, everybody.close])
+        return everybody
 
     yield start
     for close in reversed(closing):
@@ -159,11 +160,11 @@ def test_a_registry_that_restarts_knows_its_agents(database_url: str, serve: Cal
 
 def test_stopping_ends_the_watchers_at_once(tmp_path: Path) -> None:
     service = RegistryService(Settings(f"sqlite:///{tmp_path / 'r.db'}"), metrics=CollectorRegistry())
-    server = GrpcServer(service.registrations(), "127.0.0.1:0")
+    server = GrpcServer(service.registrations(), "127.0.0.1:0", certificates().service("registry"))
     service.start()
     server.start()
-    channel = open_channel(server.address)
-    heard = watch(Stub(channel))
+    everybody = Everybody(server.address, "registry", registry_pb2_grpc.RegistryStub, RegistryApi)
+    heard = watch(everybody)
     heard.get(timeout=5)
 
     before = time.monotonic()
@@ -171,7 +172,7 @@ def test_stopping_ends_the_watchers_at_once(tmp_path: Path) -> None:
     server.stop(10)
 
     assert time.monotonic() - before < 5
-    channel.close()
+    everybody.close()
 
 
 def test_readiness_and_metrics_are_served(tmp_path: Path) -> None:

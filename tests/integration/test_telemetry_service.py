@@ -26,12 +26,13 @@ from mosaic.hosting.database import open_engine
 from mosaic.hosting.grpc_server import GrpcServer
 from mosaic.hosting.health import check
 from mosaic.hosting.settings import variable_of
+from mosaic.messaging.connection import declare_once
 from mosaic.messaging.event_messages import BrokerFrameSink, frame_message, run_finished_message
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, QueueSpec, event_routing_key, event_topology
 from mosaic.model.attempt import RunFinished
+from mosaic.testing.certificates import certificates, environment
 from mosaic.testing.ports import free_port
-from mosaic.wire.channel import open_channel
 from mosaic.wire.v1 import telemetry_pb2 as pb
 from mosaic.wire.v1.telemetry_pb2_grpc import TelemetryStub
 from mosaic_telemetry.adapters.sql_events import SqlEvents
@@ -62,9 +63,9 @@ def serving(chosen: Settings, metrics: CollectorRegistry | None = None) -> Itera
 
 @contextmanager
 def calling(service: TelemetryService) -> Iterator[TelemetryStub]:
-    server = GrpcServer(service.registrations(), "127.0.0.1:0")
+    server = GrpcServer(service.registrations(), "127.0.0.1:0", certificates().service("telemetry"))
     server.start()
-    channel = open_channel(server.address)
+    channel = certificates().as_console(server.address, "telemetry")
     try:
         yield TelemetryStub(channel)
     finally:
@@ -74,7 +75,8 @@ def calling(service: TelemetryService) -> Iterator[TelemetryStub]:
 
 @contextmanager
 def publishing(url: str) -> Iterator[Publisher]:
-    publisher = Publisher(url, event_topology())
+    declare_once(url, event_topology())
+    publisher = Publisher(url)
     try:
         yield publisher
     finally:
@@ -195,7 +197,8 @@ def test_killed_while_it_stores_it_loses_nothing_and_stores_nothing_twice(
     names = {"database_url": postgres_url, "broker_url": rabbitmq_url, "manifest_root": str(tmp_path)}
     names["event_key"] = EVENT_KEY
     ports = {"grpc_address": "127.0.0.1:0", "health_address": "127.0.0.1:0"}
-    env = {**os.environ, **{variable_of("MOSAIC_TELEMETRY", name): value for name, value in {**names, **ports}.items()}}
+    env = {**os.environ, **environment(certificates().service("telemetry"))}
+    env |= {variable_of("MOSAIC_TELEMETRY", name): value for name, value in {**names, **ports}.items()}
     command = [sys.executable, "-m", "mosaic_telemetry"]
     process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
 
@@ -282,6 +285,7 @@ def test_a_service_that_starts_before_its_database_waits_for_it(
         "health_address": health,
     }
     named = {variable_of("MOSAIC_TELEMETRY", name): value for name, value in values.items()}
+    named |= environment(certificates().service("telemetry"))
     part = Part("telemetry", command, named, folder=tmp_path, health=health)
     postgres_server.kill()
     part.start()
@@ -302,6 +306,7 @@ def test_a_service_that_waits_for_its_database_can_be_stopped(tmp_path: Path) ->
         "MOSAIC_REGISTRY_DATABASE_URL": f"postgresql://nobody@127.0.0.1:{free_port()}/nothing",
         "MOSAIC_REGISTRY_GRPC_ADDRESS": "127.0.0.1:0",
         "MOSAIC_REGISTRY_HEALTH_ADDRESS": health,
+        **environment(certificates().service("registry")),
     }
     part = Part("registry", [sys.executable, "-m", "mosaic_registry"], nowhere, folder=tmp_path, health=health)
     part.start()

@@ -47,6 +47,15 @@ def finish(typed: subprocess.Popen[str]) -> Typed:
     return Typed(typed.returncode, output, errors)
 
 
+def next_line(typed: subprocess.Popen[str]) -> str:
+    """Return the next line that a command prints, and leave the rest to be read by whoever finishes it."""
+    assert typed.stdout is not None
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(typed.stdout.fileno(), 1)):
+        line += byte
+    return line.decode()
+
+
 class Machine:
     """One person's machine: a state directory with the drill installed, and a platform that may run in it."""
 

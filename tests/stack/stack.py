@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
+from compose.make_secrets import rights
 from mosaic.client import Endpoints, Mosaic
 from mosaic.errors import MosaicError
 from mosaic.hosting.settings import SHARED, variable_of
+from mosaic.testing.certificates import Certificates, environment
 from mosaic.testing.ports import free_port
 from tests.servers.choice import ServerSet
-from tests.servers.fresh import fresh_database, fresh_vhost
+from tests.servers.fresh import fresh_database, fresh_user, fresh_vhost
 from tests.servers.handle import KINDS, Server
 from tests.stack.environment import WORKER, install_drill
 from tests.stack.process import Part
@@ -59,6 +61,7 @@ class Stack:
         self._closing = ExitStack()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.python = install_drill(self.folder)
+        self.certificates = Certificates(self.folder / "pki")
         self.broker_url = self._closing.enter_context(fresh_vhost(self.servers.rabbitmq))
         self._second_scheduler = free_port()
         self._event_key = secrets.token_hex(32)
@@ -95,7 +98,8 @@ class Stack:
     @property
     def endpoints(self) -> Endpoints:
         """Where the services are."""
-        return Endpoints(**{name: f"127.0.0.1:{grpc}" for name, (grpc, _) in self._ports.items()})
+        addresses = (f"127.0.0.1:{self._ports[name][0]}" for name in SERVICES)
+        return Endpoints(*addresses, self.certificates.service("console"))
 
     def last_words(self) -> str:
         """Return the end of what every part printed and where the runs are, for a report."""
@@ -160,7 +164,7 @@ class Stack:
 
     def _scheduler_settings(self) -> dict[str, str]:
         return {
-            "broker_url": self.broker_url,
+            "broker_url": self._broker_user("scheduler"),
             "event_key": self._event_key,
             "registry_address": f"127.0.0.1:{self._ports['registry'][0]}",
             "lease_s": str(self.lease_s),
@@ -169,7 +173,7 @@ class Stack:
 
     def _telemetry_settings(self) -> dict[str, str]:
         return {
-            "broker_url": self.broker_url,
+            "broker_url": self._broker_user("telemetry"),
             "event_key": self._event_key,
             "redis_url": self.servers.redis.url,
             "manifest_root": str(self.folder / "manifests"),
@@ -181,7 +185,7 @@ class Stack:
             "registry_address": self.endpoints.registry,
             # Agents find whichever scheduler answers, as behind a service address of a cluster.
             "scheduler_address": f"ipv4:{self.endpoints.scheduler},127.0.0.1:{self._second_scheduler}",
-            "broker_url": self.broker_url,
+            "broker_url": self._broker_user("agent", rf"dispatch\.{WORKER}\.{name}"),
             "home": str(self.folder / "agents" / name),
             "runs_root": str(self.runs_root),
             "python": str(self.python),
@@ -196,9 +200,17 @@ class Stack:
         }
         return self._part(name, "mosaic.agent", "MOSAIC_AGENT", chosen, health)
 
+    def _broker_user(self, role: str, queues: str = "") -> str:
+        """Return the address of the broker for a user with the rights of *role* alone."""
+        user = fresh_user(self.servers.rabbitmq, self.broker_url, rights(role, queues))
+        return self._closing.enter_context(user)
+
     def _part(self, name: str, module: str, prefix: str, chosen: Mapping[str, str], health: int) -> Part:
+        service = prefix.rpartition("_")[2].lower()
         settings = {variable_of(prefix, key): value for key, value in chosen.items()}
         own = (prefix + "_", *SHARED.values())
         settings |= {key: value for key, value in self.settings.items() if key.startswith(own)}
+        tls = self.certificates.agent(name) if module == "mosaic.agent" else self.certificates.service(service)
+        settings |= environment(tls)
         settings["MOSAIC_GPUS"] = "sim:4"
         return Part(name, [sys.executable, "-m", module], settings, folder=self.folder, health=f"127.0.0.1:{health}")

@@ -28,13 +28,14 @@ from mosaic.client import Endpoints
 from mosaic.errors import MosaicError
 from mosaic.hosting.grpc_server import GrpcServer
 from mosaic.hosting.health import HealthServer, Probe, check
+from mosaic.hosting.pki import CA_FILE, Authority, agent_files, service_files, utc_now
 from mosaic.hosting.process import Service, process_metrics
 from mosaic.installer.environments import installed_environments, probe_environment
 from mosaic.model.fleet import Node
 from mosaic.worker.probe import ProbeReport, probe
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
-from mosaic_embedded.home import event_key, take
+from mosaic_embedded.home import event_key, secrets_key, take
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -47,8 +48,11 @@ from mosaic_telemetry.settings import Settings as TelemetrySettings
 log = structlog.get_logger(__name__)
 
 _LOOPBACK = "127.0.0.1:0"
+_SERVICES = ("registry", "scheduler", "telemetry", "console")
 _PROBE_TIMEOUT_S = 60.0
 _JOIN_TIMEOUT_S = 10.0
+#: At a stop nobody waits longer for what the next start delivers from this disk, or for a disk that is full.
+_SETTLE_TIMEOUT_S = 5.0
 #: How often newly installed workers are looked for.
 _LOOK_FOR_WORKERS_S = 2.0
 
@@ -107,11 +111,13 @@ class Platform:
         self._metrics: CollectorRegistry = process_metrics()
         self._machine = look_around(self.env)
         self._probes["agents"] = self._agents_fault
+        self._authority = Authority.load_or_make(self._pki / CA_FILE, utc_now())
+        self._tls = {name: service_files(self._pki, name, self._authority, utc_now()) for name in _SERVICES}
         registry = self._host("registry", self._registry(), started)
         self._telemetry = self._build_telemetry()
         telemetry = self._host("telemetry", self._telemetry, started)
         scheduler = self._host("scheduler", self._scheduler(registry, self._telemetry), started)
-        self.endpoints = Endpoints(registry=registry, scheduler=scheduler, telemetry=telemetry)
+        self.endpoints = Endpoints(registry, scheduler, telemetry, self._tls["console"])
         self.health = HealthServer(self.health_address, self._probes, self._metrics)
         self.health.start()
         started.callback(self.health.stop)
@@ -159,12 +165,12 @@ class Platform:
     def _agents_fault(self) -> str | None:
         if not self._is_up:
             return "they are being started"
-        faults = [f"{name}: {why}" for name, agent in self.agents.items() for why in agent.faults().values()]
+        faults = [f"{name}: {why}" for name, agent in list(self.agents.items()) for why in agent.faults().values()]
         return "; ".join(faults) or None
 
     def _host(self, name: str, service: Service, started: ExitStack) -> str:
         self._probes |= {f"{name} {part}": probe for part, probe in service.probes().items()}
-        server = GrpcServer(service.registrations(), _LOOPBACK)
+        server = GrpcServer(service.registrations(), _LOOPBACK, self._tls[name])
         service.start()
         server.start()
         started.callback(_end, service, server)
@@ -192,15 +198,19 @@ class Platform:
             database_url=self._database("scheduler"),
             broker_url=IN_PROCESS_URL,
             registry_address=registry,
+            tls_ca_file=self._tls["scheduler"].ca,
+            tls_cert_file=self._tls["scheduler"].certificate,
+            tls_key_file=self._tls["scheduler"].key,
             event_key=event_key(self.home),
             secrets_dir=str(self.home / "secrets"),
+            secrets_key=secrets_key(self.home),
             environment_names=self.env.get("MOSAIC_SCHEDULER_ENVIRONMENT_NAMES", ""),
         )
         return SchedulerService(
             settings,
             metrics=self._metrics,
             celery=build_app(IN_PROCESS_URL),
-            on_run_finished=telemetry.run_finished,
+            telemetry=telemetry,
         )
 
     def _start_agent(self, worker: WorkerProfile) -> Agent:
@@ -213,11 +223,13 @@ class Platform:
             home=self.home / "agents" / worker.name,
             runs_root=self.home / "runs",
             environment=self.env,
+            settle_timeout_s=_SETTLE_TIMEOUT_S,
         )
+        tls = agent_files(options.home, options.agent_id, self._authority, utc_now())
         agent = Agent(
             options,
-            registry=GrpcRegistry(self.endpoints.registry),
-            scheduler=GrpcScheduler(self.endpoints.scheduler),
+            registry=GrpcRegistry(self.endpoints.registry, tls),
+            scheduler=GrpcScheduler(self.endpoints.scheduler, tls),
             sink=self._telemetry.ingest,
             listener=CeleryDispatchListener(IN_PROCESS_URL),
         )
@@ -243,7 +255,7 @@ class Platform:
 
     def _watch_for_workers(self) -> None:
         seen = _installed(self.home)
-        trouble = Trouble(self.home, lambda: check(self._probes), lambda news: self.tell(news))
+        trouble = Trouble(self.home, lambda: check(self._probes), lambda news: self.tell(news), now_s=time.monotonic())
         while not self._stopping.wait(_LOOK_FOR_WORKERS_S):
             try:
                 trouble.look(time.monotonic())
@@ -255,6 +267,13 @@ class Platform:
                 log.warning("a newly installed worker cannot be used yet", reason=str(error))
             except Exception:
                 log.exception("the look around failed; there will be another")
+
+    @property
+    def _pki(self) -> Path:
+        """Where the CA and the services' certificates are; whoever reads it is the owner of the platform."""
+        folder = self.home / "pki"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
 
     @property
     def machine(self) -> Node:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
 from mosaic.ids import AgentId, NodeId, TeamName, UserName, WorkerName
+from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Node, Worker
 from mosaic_registry.domain.credential import KeptCredential
 from mosaic_registry.domain.fleet import RegisteredAgent
@@ -53,6 +54,9 @@ class Draft(Protocol):
     def remove_node(self, node_id: NodeId) -> None:
         """Forget; an unknown one is forgotten already."""
 
+    def audit(self, entry: AuditEntry) -> None:
+        """Write down what was decided."""
+
 
 class Catalog(Protocol):
     """The store. Every method raises `DatabaseUnavailable` when the database does not answer."""
@@ -83,6 +87,12 @@ class Catalog(Protocol):
 
         False means that nothing was noted: the agent is gone, counts as dead, or has a newer session.
         """
+
+    def note(self, entry: AuditEntry) -> None:
+        """Write down what was decided and changes nothing else, such as a refusal; the revision stays."""
+
+    def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
+        """Return the first *limit* entries of *teams* (None = of everything) that are *wanted*, oldest first."""
 
     def overdue(self, heard_before: datetime) -> Sequence[AgentId]:
         """Return living agents last heard before that time."""
@@ -130,6 +140,9 @@ class PeopleDraft(PeopleView, Protocol):
 
     def forget_failures(self, key: str) -> None:
         """Forget."""
+
+    def audit(self, entry: AuditEntry) -> None:
+        """Write down what was decided."""
 
 
 class People(Protocol):

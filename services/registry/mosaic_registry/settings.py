@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mosaic.hosting.settings import read_settings
+from mosaic.hosting.settings import TlsSettings, read_settings
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(TlsSettings):
     """The registry's settings, from variables ``MOSAIC_REGISTRY_*``."""
 
     database_url: str  #: ``sqlite:///file`` or ``postgresql://...``

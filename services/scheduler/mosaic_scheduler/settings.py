@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mosaic.hosting.settings import EventSettings, read_settings
+from mosaic.hosting.settings import EventSettings, TlsSettings, read_settings
 
 
 @dataclass(frozen=True)
-class Settings(EventSettings):
+class Settings(EventSettings, TlsSettings):
     """The scheduler's settings, from variables ``MOSAIC_SCHEDULER_*`` and those that it shares with others."""
 
     database_url: str  #: ``sqlite:///file`` or ``postgresql://...``
@@ -21,6 +21,9 @@ class Settings(EventSettings):
     health_address: str = "0.0.0.0:8082"
     #: Where secrets of teams are mounted: ``NAME`` for the team default, ``TEAM/NAME`` for another; empty = none are.
     secrets_dir: str = ""
+    #: Seals the secrets that people set: 32 bytes in base64 a line, the newest first; empty = none can be set.
+    #: What an older line sealed is sealed anew at the start; then that line can go.
+    secrets_key: str = ""
     #: Variables that submissions may set beside those of ``docs/reference/submission.md``: ``HF_HOME, MY_LIBRARY_*``.
     environment_names: str = ""
     lease_s: float = 30.0

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from mosaic.events.episodes import EPISODE_KINDS
 from mosaic.model.attempt import RunFinished
+from mosaic.model.run import RunAccepted
 from mosaic_telemetry.domain.counting import EVERYTHING, Counted
 from mosaic_telemetry.domain.downsample import Bucket
 from mosaic_telemetry.domain.facts import Episode, Fact
@@ -203,6 +204,12 @@ class EventStore(Protocol):
 
     def facts(self, run_id: str, *, kinds: Collection[str] = ()) -> list[Fact]:
         """Return the facts of a run, in order; only those of *kinds* if there are any."""
+
+    def put_owners(self, runs: Sequence[RunAccepted]) -> None:
+        """Keep whose *runs* are; what is known already stays as it is."""
+
+    def owners(self, run_ids: Collection[str]) -> Mapping[str, RunAccepted]:
+        """Return whose runs are, as far as it is known."""
 
     def put_finished(self, finished: RunFinished, due_at: datetime) -> None:
         """Keep how a run ended; a second word replaces the first unless it knows fewer attempts."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mosaic.hosting.settings import EventSettings, read_settings
+from mosaic.hosting.settings import EventSettings, TlsSettings, read_settings
 
 
 @dataclass(frozen=True)
-class Settings(EventSettings):
+class Settings(EventSettings, TlsSettings):
     """The telemetry service's settings, from variables ``MOSAIC_TELEMETRY_*`` and those that it shares with others."""
 
     database_url: str  #: ``sqlite:///file`` or ``postgresql://...``

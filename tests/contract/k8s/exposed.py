@@ -14,6 +14,7 @@ from mosaic_scheduler.entrypoints.service import SchedulerService
 from mosaic_scheduler.settings import Settings as SchedulerSettings
 from mosaic_telemetry.entrypoints.metrics import Metrics as TelemetryMetrics
 from tests.fakes.agent import Bench, running
+from tests.fakes.scheduler import HeardTelemetry
 from tests.fakes.telemetry import EVENT_KEY
 
 
@@ -22,7 +23,7 @@ def exposed_names(folder: Path) -> set[str]:
     services = process_metrics()
     RegistryService(RegistrySettings(f"sqlite:///{folder}/registry.db"), metrics=services)
     scheduler = SchedulerSettings(f"sqlite:///{folder}/scheduler.db", "memory://", "127.0.0.1:1", EVENT_KEY)
-    SchedulerService(scheduler, metrics=services, on_run_finished=lambda _: None)
+    SchedulerService(scheduler, metrics=services, telemetry=HeardTelemetry())
     TelemetryMetrics(services)
     (of_agent,) = [_names(agent_metrics(bench.agent)) for bench in running(Bench(folder))]
     return _names(services) | of_agent

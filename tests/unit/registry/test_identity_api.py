@@ -13,6 +13,7 @@ from mosaic.errors import BadInput, Unauthenticated
 from mosaic.hosting.access import declared_methods, speak_for
 from mosaic.model.codec import from_json
 from mosaic.model.identity import Caller, Permission, Role
+from mosaic.testing.certificates import shown
 from mosaic.wire.v1 import identity_pb2 as pb
 from mosaic_registry.bootstrap import build
 from mosaic_registry.entrypoints.identity_api import IdentityApi
@@ -29,7 +30,7 @@ class ConsolesCall:
         self._metadata = speak_for(caller) if caller else ()
 
     def auth_context(self) -> Mapping[str, Sequence[bytes]]:
-        return {"x509_subject_alternative_name": [b"mosaic://service/console"]}
+        return {"x509_pem_cert": [shown("service/console")]}
 
     def invocation_metadata(self) -> Sequence[tuple[str, Any]]:
         return self._metadata

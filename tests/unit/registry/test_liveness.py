@@ -13,6 +13,7 @@ from mosaic_registry.handlers.fleet import (
     sweep,
 )
 from tests.announcements import NOON, a_gpu, a_host, a_worker, an_announcement, seconds
+from tests.fakes.calls import admin
 from tests.fakes.catalog import InMemoryCatalog
 
 TIMEOUT = seconds(20)
@@ -97,14 +98,14 @@ def test_the_long_dead_are_forgotten_with_their_node(catalog: InMemoryCatalog, t
 
 
 def test_a_draining_node_is_told_to_its_agents_at_the_heartbeat(catalog: InMemoryCatalog, token: str) -> None:
-    drain_node(NodeId("n1"), True, catalog=catalog)
+    drain_node(NodeId("n1"), True, caller=admin(), catalog=catalog, now=NOON)
 
     assert heartbeat(AgentId("a1"), token, (), catalog=catalog, now=NOON).draining
 
 
 def test_draining_outlives_a_restart_of_the_agent(catalog: InMemoryCatalog, token: str) -> None:
-    drain_agent(AgentId("a1"), True, catalog=catalog)
-    drain_node(NodeId("n1"), True, catalog=catalog)
+    drain_agent(AgentId("a1"), True, caller=admin(), catalog=catalog, now=NOON)
+    drain_node(NodeId("n1"), True, caller=admin(), catalog=catalog, now=NOON)
 
     register(an_announcement(node=a_host(gpus=(a_gpu(),))), catalog=catalog, now=NOON)
 
@@ -114,12 +115,12 @@ def test_draining_outlives_a_restart_of_the_agent(catalog: InMemoryCatalog, toke
 
 def test_draining_an_unknown_node_suggests_a_known_one(catalog: InMemoryCatalog, token: str) -> None:
     with pytest.raises(NotFound, match=r"no node 'n11', did you mean 'n1'\? \(known: n1\)"):
-        drain_node(NodeId("n11"), True, catalog=catalog)
+        drain_node(NodeId("n11"), True, caller=admin(), catalog=catalog, now=NOON)
 
 
 def test_draining_an_unknown_agent_suggests_a_known_one(catalog: InMemoryCatalog, token: str) -> None:
     with pytest.raises(NotFound, match="no agent 'a11', did you mean 'a1'"):
-        drain_agent(AgentId("a11"), True, catalog=catalog)
+        drain_agent(AgentId("a11"), True, caller=admin(), catalog=catalog, now=NOON)
 
 
 def test_the_grade_is_what_the_worker_declares(catalog: InMemoryCatalog, token: str) -> None:

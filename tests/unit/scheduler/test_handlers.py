@@ -141,6 +141,18 @@ def test_a_session_token_is_checked(desk: Desk) -> None:
         claims.check_session(AgentId("agent-1"), "forged", fleet=desk.fleet)
 
 
+def test_a_report_with_the_right_token_from_another_agent_changes_nothing(desk: Desk) -> None:
+    run = desk.submit()
+    desk.rounds.plan()
+    claimed = desk.claim(run)
+    stolen = claims.Report(run.run_id, 1, claimed.control_token, "succeeded")
+
+    with pytest.raises(StaleAttempt, match="agent-2"):
+        claims.report(stolen, AgentId("agent-2"), store=desk.store, clock=desk.clock, retry=desk.settings.retry)
+
+    assert AttemptState.CLAIMED is desk.attempt(run).state
+
+
 def test_a_report_with_a_foreign_token_changes_nothing(desk: Desk) -> None:
     run = desk.submit()
     desk.rounds.plan()
@@ -148,7 +160,7 @@ def test_a_report_with_a_foreign_token_changes_nothing(desk: Desk) -> None:
     forged = claims.Report(run.run_id, 1, "guess", "succeeded")
 
     with pytest.raises(StaleAttempt, match="control token"):
-        claims.report(forged, store=desk.store, clock=desk.clock, retry=desk.settings.retry)
+        claims.report(forged, AgentId("agent-1"), store=desk.store, clock=desk.clock, retry=desk.settings.retry)
 
     assert AttemptState.CLAIMED is desk.attempt(run).state
     assert claimed.control_token not in desk.attempt(run).control_digest

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
+from mosaic.hosting.access import needs
 from mosaic.hosting.grpc_server import GrpcServer, Registration
+from mosaic.model.identity import Permission
+from mosaic.testing.certificates import certificates
 from mosaic.wire.v1 import registry_pb2, registry_pb2_grpc
 from mosaic_scheduler.adapters.registry_fleet import RegistryFleet
 from tests.fakes.agent import eventually
@@ -21,6 +24,7 @@ class Telling(registry_pb2_grpc.RegistryServicer):
         self.streamed: queue.Queue[registry_pb2.Fleet | None] = queue.Queue()
         self.asked = registry_pb2.Fleet()
 
+    @needs(Permission.SERVICE)
     def WatchFleet(
         self, request: registry_pb2.WatchFleetRequest, context: grpc.ServicerContext
     ) -> Iterator[registry_pb2.Fleet]:
@@ -35,12 +39,11 @@ class Telling(registry_pb2_grpc.RegistryServicer):
 @pytest.fixture
 def telling() -> Iterator[tuple[Telling, RegistryFleet]]:
     registry = Telling()
-    registration = Registration(
-        "mosaic.wire.v1.Registry", lambda server: registry_pb2_grpc.add_RegistryServicer_to_server(registry, server)
-    )
-    server = GrpcServer([registration], "127.0.0.1:0")
+    add = registry_pb2_grpc.add_RegistryServicer_to_server
+    registration = Registration("mosaic.wire.v1.Registry", registry, add)
+    server = GrpcServer([registration], "127.0.0.1:0", certificates().service("registry"))
     server.start()
-    fleet = RegistryFleet(server.address, on_change=lambda: None)
+    fleet = RegistryFleet(server.address, certificates().service("scheduler"), on_change=lambda: None)
     fleet.start()
     yield registry, fleet
     fleet.stop()

@@ -14,7 +14,7 @@ from mosaic.errors import BadInput, Forbidden, NotFound, RunNotFound
 from mosaic.ids import TeamName, UserName
 from mosaic.lifecycle import RunState
 from mosaic.model.identity import Caller, Role
-from mosaic.model.run import Run
+from mosaic.model.run import Run, RunAccepted
 from mosaic.model.team import Team
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic_scheduler.adapters.secret_files import SecretFiles
@@ -54,6 +54,17 @@ def test_a_run_is_of_who_submits_it_whatever_the_request_says(desk: Desk) -> Non
     assert ("ann", "vision") == (run.spec.user, run.spec.team)
     with desk.store.read() as work:
         assert ["user:ann"] == [change.actor for change in work.history(run.run_id)]
+
+
+def test_telemetry_is_told_whose_a_run_is_once_it_listens(desk: Desk, run: Run) -> None:
+    desk.finished.is_away = True
+    desk.rounds.plan()
+    assert ([], [run.run_id]) == (desk.finished.accepted, [run_id for _, run_id, _ in desk.dispatcher.dispatched])
+
+    desk.finished.is_away = False
+    for _ in range(2):
+        desk.rounds.plan()
+    assert [RunAccepted(run.run_id, TeamName("vision"), UserName("ann"))] == desk.finished.accepted
 
 
 def test_who_has_one_team_need_not_name_it(desk: Desk) -> None:

@@ -11,7 +11,10 @@ import grpc
 import pytest
 
 from mosaic.errors import BadInput, Unavailable
+from mosaic.hosting.access import needs
 from mosaic.hosting.grpc_server import GrpcServer, Registration
+from mosaic.model.identity import Permission
+from mosaic.testing.certificates import certificates
 from mosaic.wire.channel import open_channel
 from mosaic.wire.status import error_from
 from mosaic.wire.v1 import scheduler_pb2, scheduler_pb2_grpc
@@ -23,9 +26,11 @@ Stub = scheduler_pb2_grpc.SchedulerStub
 class Watched(scheduler_pb2_grpc.SchedulerServicer):
     """Streams that last until their caller goes, beside a call that is answered at once."""
 
+    @needs(Permission.SERVICE)
     def Report(self, request: Any, context: Any) -> scheduler_pb2.ReportResponse:
         return scheduler_pb2.ReportResponse()
 
+    @needs(Permission.SERVICE)
     def WatchRuns(self, request: Any, context: grpc.ServicerContext) -> Iterator[scheduler_pb2.Run]:
         gone = threading.Event()
         context.add_callback(gone.set)
@@ -35,13 +40,11 @@ class Watched(scheduler_pb2_grpc.SchedulerServicer):
 
 @contextmanager
 def serving(**size: int) -> Iterator[Stub]:
-    registration = Registration(
-        "mosaic.wire.v1.Scheduler",
-        lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(Watched(), server),
-    )
-    server = GrpcServer([registration], "127.0.0.1:0", **size)
+    add = scheduler_pb2_grpc.add_SchedulerServicer_to_server
+    registration = Registration("mosaic.wire.v1.Scheduler", Watched(), add)
+    server = GrpcServer([registration], "127.0.0.1:0", certificates().service("scheduler"), **size)
     server.start()
-    with open_channel(server.address) as channel:
+    with open_channel(server.address, "scheduler", certificates().service("console")) as channel:
         yield Stub(channel)
     server.stop(grace_s=0)
 

@@ -22,7 +22,10 @@ from mosaic.cli.curves import Curves
 from mosaic.client import Mosaic, Run, write_csv, write_jsonl, write_parquet
 from mosaic.client.endpoints import Endpoints
 from mosaic.errors import BadInput
+from mosaic.hosting.access import needs
 from mosaic.hosting.grpc_server import GrpcServer, Registration
+from mosaic.model.identity import Permission
+from mosaic.testing.certificates import certificates
 from mosaic.wire.codec import to_timestamp
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1.scheduler_pb2_grpc import SchedulerServicer, add_SchedulerServicer_to_server
@@ -63,6 +66,7 @@ SECOND = [
 class OneRun(SchedulerServicer):
     """A scheduler that knows one run of two attempts, under whatever name."""
 
+    @needs(Permission.RUNS_READ)
     def GetRun(self, request: wire.GetRunRequest, context: grpc.ServicerContext) -> wire.RunDetail:
         then = to_timestamp(_moment())
         state = wire.RUN_STATE_SUCCEEDED
@@ -85,13 +89,13 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosaic]:
     folder = tmp_path_factory.mktemp("telemetry")
     database = f"sqlite:///{folder}/e.db"
     service = build(Settings(database_url=database, manifest_root=str(folder / "manifests"), event_key=EVENT_KEY))
-    scheduler = Registration("s", lambda server: add_SchedulerServicer_to_server(OneRun(), server))
-    server = GrpcServer([*service.registrations(), scheduler], "127.0.0.1:0")
+    scheduler = Registration("mosaic.wire.v1.Scheduler", OneRun(), add_SchedulerServicer_to_server)
+    server = GrpcServer([*service.registrations(), scheduler], "127.0.0.1:0", certificates().every())
     server.start()
     service.start()
     service.ingest.send([encoded(FIRST), encoded(SECOND, attempt=2)])
     service.run_finished(a_finished_run(len(FIRST) - 1, len(SECOND) - 1))
-    with Mosaic(Endpoints(server.address, server.address, server.address)) as client:
+    with Mosaic(Endpoints(*[server.address] * 3, certificates().service("console"))) as client:
         yield client
     server.stop(0)
     service.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from mosaic.agent.control.celery_listener import CeleryDispatchListener
 from mosaic.agent.control.grpc_clients import GrpcRegistry, GrpcScheduler
 from mosaic.agent.control.probe_cache import read_report
 from mosaic.agent.control.profile import choose_worker
+from mosaic.agent.execution.walls import Walls, read_uids, secret_places
 from mosaic.agent.inventory import look_around
 from mosaic.agent.ports import WorkerProfile
 from mosaic.agent.settings import Settings
@@ -18,7 +20,6 @@ from mosaic.errors import Refused
 from mosaic.installer.provenance import Revisions
 from mosaic.messaging.event_messages import BrokerFrameSink
 from mosaic.messaging.publisher import Publisher
-from mosaic.messaging.topology import event_topology
 from mosaic.worker.probe import ProbeReport, probe
 
 _PROBE_TIMEOUT_S = 300.0
@@ -31,9 +32,10 @@ def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Call
     Raises:
         WorkerBroken: the worker's environment cannot be used.
         WorkerNotFound: the worker named in the settings is not in it.
-        BadInput: ``MOSAIC_GPUS`` cannot be read.
+        BadInput: ``MOSAIC_GPUS`` cannot be read, or the files of TLS cannot be used.
         Refused: another agent uses the same home.
     """
+    settings.tls.read()
     release = hold_home(Path(settings.home))
     worker = choose_worker(
         _report(settings),
@@ -42,10 +44,10 @@ def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Call
         revisions=Revisions(settings.worker_revision, settings.platform_revision),
     )
     options = agent_options(settings, worker, env)
-    registry = GrpcRegistry(settings.registry_address)
-    scheduler = GrpcScheduler(settings.scheduler_address)
+    registry = GrpcRegistry(settings.registry_address, settings.tls)
+    scheduler = GrpcScheduler(settings.scheduler_address, settings.tls)
     events_url = settings.events_broker_url or settings.broker_url
-    publisher = Publisher(events_url, event_topology(settings.event_shards), name=options.agent_id)
+    publisher = Publisher(events_url, name=options.agent_id)
 
     def close() -> None:
         release()
@@ -67,6 +69,7 @@ def agent_options(settings: Settings, worker: WorkerProfile, env: Mapping[str, s
     """Return what the agent needs to know about itself, filled in from the machine where nothing is set."""
     machine = look_around(env, node_id=settings.node_id)
     slots = settings.slots or machine.cpus
+    hidden = [Path(settings.home), Path(settings.runs_root), *secret_places(env)] if settings.hide_files else []
     return AgentOptions(
         agent_id=settings.agent_id or f"{machine.node_id}-{worker.name}"[:128],
         worker=worker,
@@ -76,6 +79,7 @@ def agent_options(settings: Settings, worker: WorkerProfile, env: Mapping[str, s
         home=Path(settings.home),
         runs_root=Path(settings.runs_root),
         environment=env,
+        walls=Walls(hidden, read_uids(settings.attempt_uids, min(slots, settings.runs or slots))),
         heartbeat_s=settings.heartbeat_s,
         spool_limit_bytes=settings.spool_limit_mb * _MEBIBYTE,
         stop_timeout_s=settings.stop_timeout_s,
@@ -90,6 +94,8 @@ def hold_home(home: Path) -> Callable[[], None]:
     Two that share it would each end the attempts of the other as what a predecessor left behind.
     """
     home.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(PermissionError):
+        home.chmod(0o700)
     lock = (home / "agent.lock").open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

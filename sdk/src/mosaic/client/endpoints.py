@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mosaic.errors import BadInput, ServiceUnavailable
+from mosaic.wire.tls import TlsFiles
 
 _VARIABLES = {
     "registry": "MOSAIC_ENDPOINT_REGISTRY",
@@ -39,6 +40,8 @@ class Endpoints:
     registry: str
     scheduler: str
     telemetry: str
+    #: How the caller shows that it may ask for people.
+    tls: TlsFiles = TlsFiles("", "", "")
 
     @classmethod
     def find(cls, env: Mapping[str, str], home: Path, *, listens: Callable[[str], bool] = listens) -> Endpoints:
@@ -50,7 +53,8 @@ class Endpoints:
         """
         named = {service: env[variable] for service, variable in _VARIABLES.items() if env.get(variable)}
         if len(named) == len(_VARIABLES):
-            return cls(**named)
+            files = (env.get(f"MOSAIC_TLS_{what}_FILE", "") for what in ("CA", "CERT", "KEY"))
+            return cls(**named, tls=TlsFiles(*files))
         if named:
             missing = [variable for service, variable in _VARIABLES.items() if service not in named]
             raise BadInput("environment", [f"{variable} is not set, but others are" for variable in missing])
@@ -59,7 +63,7 @@ class Endpoints:
         except ServiceUnavailable:
             # Who names a state directory means the platform in it and no other.
             if not env.get("MOSAIC_HOME") and all(listens(address) for address in _PUBLISHED.values()):
-                return cls(**_PUBLISHED)
+                return cls(_PUBLISHED["registry"], _PUBLISHED["scheduler"], _PUBLISHED["telemetry"])
             raise
 
     @classmethod
@@ -71,8 +75,9 @@ class Endpoints:
         """
         path = home / "endpoints.json"
         try:
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as error:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            return cls(**{**told, "tls": TlsFiles(**told["tls"])})
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise ServiceUnavailable("the platform", str(home)) from error
 
     def write(self, home: Path) -> None:

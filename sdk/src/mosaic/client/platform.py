@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import time
@@ -25,12 +26,14 @@ from mosaic.client.values import (
 )
 from mosaic.errors import NotFound, Refused, RunUnfinished, Unavailable
 from mosaic.home import home_directory
-from mosaic.ids import WorkerName
+from mosaic.ids import UserName, WorkerName
 from mosaic.lifecycle import RunState
 from mosaic.model.attempt import RunDetail
 from mosaic.model.fleet import Fleet, Worker
+from mosaic.model.identity import Caller, Role
 from mosaic.model.run import Explanation, Run, RunFilter, RunSpec
 from mosaic.model.team import Team
+from mosaic.wire.caller import speak_for
 from mosaic.wire.channel import open_channel
 from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.status import error_from
@@ -64,6 +67,8 @@ class Mosaic:
         A platform that was away may have come back elsewhere: *find* says where, if it can.
         """
         self._find = find
+        owner = Caller(UserName(os.environ.get("MOSAIC_USER") or getpass.getuser()), roles=frozenset({Role.ADMIN}))
+        self._speak = lambda: speak_for(owner)
         self._channels: list[grpc.Channel] = []
         self._is_closed = False
         self._reach(endpoints)
@@ -386,8 +391,9 @@ class Mosaic:
         return from_wire(self._ask(self._scheduler.SetTeam, messages.team_request(name, terms)), Team)
 
     def _reach(self, endpoints: Endpoints) -> None:
-        registry, scheduler, telemetry = map(
-            open_channel, (endpoints.registry, endpoints.scheduler, endpoints.telemetry)
+        registry, scheduler, telemetry = (
+            open_channel(getattr(endpoints, name), name, endpoints.tls, metadata=self._speak)
+            for name in ("registry", "scheduler", "telemetry")
         )
         # Other threads may still be calling over the channels of before: all are closed at the end.
         self._channels += [registry, scheduler, telemetry]

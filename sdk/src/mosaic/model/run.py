@@ -117,6 +117,15 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class RunAccepted:
+    """A run was accepted: whose it is, which telemetry must know before it shows anything of it."""
+
+    run_id: RunId
+    team: TeamName
+    user: UserName
+
+
+@dataclass(frozen=True, slots=True)
 class RunFilter:
     """Which runs a list is about; empty fields ask for all."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -11,10 +11,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
 from mosaic.hosting.database import transaction
-from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.ids import AgentId, NodeId, TeamName, WorkerName
+from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Node, Worker
 from mosaic_registry.adapters.rows import agent_from, agent_row, node_from, node_row, worker_from, worker_row
-from mosaic_registry.adapters.tables import agents, fleet_revision, nodes, workers
+from mosaic_registry.adapters.tables import agents, audit, fleet_revision, nodes, workers
 from mosaic_registry.domain.fleet import RegisteredAgent
 from mosaic_registry.ports import Draft
 
@@ -74,6 +75,10 @@ class SqlDraft:
     def remove_node(self, node_id: NodeId) -> None:
         """Forget; an unknown one is forgotten already."""
         self._connection.execute(sa.delete(nodes).where(nodes.c.node_id == node_id))
+
+    def audit(self, entry: AuditEntry) -> None:
+        """Write down what was decided."""
+        audit.append(self._connection, entry)
 
     def _one(self, query: sa.Select[Any]) -> Any:
         return self._connection.execute(query).one_or_none()
@@ -150,6 +155,16 @@ class SqlCatalog:
         late = agents.c.alive & (agents.c.last_heartbeat < heard_before.timestamp())
         with transaction(self._reading) as connection:
             return [AgentId(agent_id) for agent_id in connection.scalars(sa.select(agents.c.agent_id).where(late))]
+
+    def note(self, entry: AuditEntry) -> None:
+        """Write down what was decided; the revision stays."""
+        with transaction(self._engine) as connection:
+            audit.append(connection, entry)
+
+    def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
+        """Return the first *limit* entries that are *wanted*, oldest first."""
+        with transaction(self._reading) as connection:
+            return audit.read(connection, wanted, teams=teams, limit=limit)
 
     def _snapshot_engine(self) -> Engine:
         """PostgreSQL's default isolation would let each of several queries see another instant."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from mosaic.hosting.audit import AuditTable
+
 metadata = sa.MetaData()
 
 workers = sa.Table(
@@ -42,6 +44,7 @@ agents = sa.Table(
     sa.Column("last_heartbeat", sa.Double, nullable=False),
     sa.Column("alive", sa.Boolean, nullable=False),
     sa.Column("draining", sa.Boolean, nullable=False),
+    sa.Column("worker_digest", sa.String(64), nullable=False, server_default=""),
     sa.Index("agents_by_heartbeat", "alive", "last_heartbeat"),
 )
 
@@ -53,6 +56,7 @@ fleet_revision = sa.Table(
     sa.Column("number", sa.BigInteger, nullable=False),
 )
 
+audit = AuditTable("registry", metadata)
 users = sa.Table(
     "users",
     metadata,

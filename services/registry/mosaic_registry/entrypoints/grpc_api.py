@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import grpc
 from prometheus_client import CollectorRegistry, Counter
 
 from mosaic.errors import BadInput
-from mosaic.hosting.access import needs
-from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.hosting.access import caller_of, needs, peer_of
+from mosaic.hosting.audit import by, refusals_noted
+from mosaic.ids import AgentId, WorkerName
 from mosaic.model.fleet import Announcement, Fleet, Gpu
 from mosaic.model.identity import Permission
 from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import registry_pb2 as pb
-from mosaic.wire.v1 import registry_pb2_grpc
+from mosaic.wire.v1.registry_pb2_grpc import RegistryServicer
 from mosaic_registry.bootstrap import Parts
 from mosaic_registry.domain.fleet import with_liveness, without_sessions
 from mosaic_registry.handlers import fleet as handlers
 
 
-class RegistryApi(registry_pb2_grpc.RegistryServicer):
+class RegistryApi(RegistryServicer):
     """One method per call of ``registry.proto``; errors become statuses in the server's interceptor."""
 
     def __init__(self, parts: Parts, metrics: CollectorRegistry) -> None:
@@ -34,7 +34,9 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
     @needs(Permission.AGENT)
     def RegisterWorker(self, request: pb.RegisterWorkerRequest, context: Any) -> pb.RegisterWorkerResponse:
         """Take an agent into the fleet."""
-        welcome = handlers.register(from_wire(request, Announcement), catalog=self._catalog, now=self._parts.clock())
+        announcement = from_wire(request, Announcement)
+        peer, now = peer_of(context), self._parts.clock()
+        welcome = handlers.register(announcement, catalog=self._catalog, now=now, peer=peer)
         self._parts.changes.notify()
         self._registrations.inc()
         return pb.RegisterWorkerResponse(
@@ -57,6 +59,13 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
             self._parts.changes.notify()
         self._heartbeats.inc()
         return pb.HeartbeatResponse(draining=answer.draining)
+
+    @needs(Permission.AGENT)
+    def Retire(self, request: pb.RetireRequest, context: Any) -> pb.RetireResponse:
+        """Take an agent that wants no more out of planning."""
+        handlers.retire(AgentId(request.agent_id), request.session_token, catalog=self._catalog)
+        self._parts.changes.notify()
+        return pb.RetireResponse()
 
     @needs(Permission.AGENT)
     def Leave(self, request: pb.LeaveRequest, context: Any) -> pb.LeaveResponse:
@@ -94,13 +103,15 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
     @needs(Permission.FLEET_CHANGE)
     def Drain(self, request: pb.DrainRequest, context: Any) -> pb.DrainResponse:
         """Take a node or an agent out of planning, or back in."""
-        match request.WhichOneof("target"):
-            case "node_id":
-                handlers.drain_node(NodeId(request.node_id), request.draining, catalog=self._catalog)
-            case "agent_id":
-                handlers.drain_agent(AgentId(request.agent_id), request.draining, catalog=self._catalog)
-            case _:
-                raise BadInput("drain", ["name a node or an agent"])
+        caller, now = caller_of(context), self._parts.clock()
+        kind = request.WhichOneof("target")
+        if kind is None:
+            raise BadInput("drain", ["name a node or an agent"])
+        name = getattr(request, kind)
+        asked = by(caller, "nodes:drain" if kind == "node_id" else "agents:drain", at=now, target=name)
+        drain: Any = handlers.drain_node if kind == "node_id" else handlers.drain_agent
+        with refusals_noted(asked, self._catalog.note):
+            drain(name, request.draining, caller=caller, catalog=self._catalog, now=now)
         self._parts.changes.notify()
         return pb.DrainResponse()
 
@@ -108,10 +119,6 @@ class RegistryApi(registry_pb2_grpc.RegistryServicer):
         """Let every watcher's call end."""
         self._stopping = True
         self._parts.changes.notify()
-
-    def add_to(self, server: grpc.Server) -> None:
-        """Serve these calls on *server*."""
-        registry_pb2_grpc.add_RegistryServicer_to_server(self, server)
 
 
 def _message(fleet: Fleet) -> pb.Fleet:

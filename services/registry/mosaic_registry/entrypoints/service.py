@@ -10,7 +10,11 @@ from prometheus_client import CollectorRegistry
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
 from mosaic.ids import UserName
+from mosaic.wire.v1.audit_pb2_grpc import add_AuditServicer_to_server
+from mosaic.wire.v1.identity_pb2_grpc import add_IdentityServicer_to_server
+from mosaic.wire.v1.registry_pb2_grpc import add_RegistryServicer_to_server
 from mosaic_registry.bootstrap import build, utc_now
+from mosaic_registry.entrypoints.audit_api import AUDIT, AuditApi
 from mosaic_registry.entrypoints.grpc_api import RegistryApi
 from mosaic_registry.entrypoints.identity_api import IdentityApi
 from mosaic_registry.entrypoints.sweeper import Sweeper
@@ -31,9 +35,11 @@ class RegistryService:
 
     def registrations(self) -> Sequence[Registration]:
         """Return its gRPC services."""
+        trail = AuditApi(self._parts.catalog)
         return [
-            Registration("mosaic.wire.v1.Registry", self._api.add_to),
-            Registration("mosaic.wire.v1.Identity", self._identity.add_to),
+            Registration("mosaic.wire.v1.Registry", self._api, add_RegistryServicer_to_server),
+            Registration("mosaic.wire.v1.Identity", self._identity, add_IdentityServicer_to_server),
+            Registration(AUDIT, trail, add_AuditServicer_to_server),
         ]
 
     def token_for_owner(self, user: UserName) -> str:

@@ -7,16 +7,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mosaic.errors import BadInput, NotFound, SessionRejected, WorkerNotFound, did_you_mean
+from mosaic.hosting.access import Peer
+from mosaic.hosting.audit import by, by_agent
+from mosaic.hosting.rights import require
 from mosaic.ids import AgentId, NodeId, WorkerName
+from mosaic.model.audit import AuditEntry
 from mosaic.model.fleet import Announcement, Gpu, Node, Worker
+from mosaic.model.identity import Caller, Permission
 from mosaic_registry.domain import session
 from mosaic_registry.domain.announcement import check
-from mosaic_registry.domain.catalog import adopt
+from mosaic_registry.domain.catalog import adopt, digest_of, successor
 from mosaic_registry.domain.fleet import (
     RegisteredAgent,
     claimed_elsewhere,
     conflicts_with_siblings,
-    shared,
     with_health,
 )
 from mosaic_registry.domain.protocol import SPOKEN, negotiate
@@ -40,7 +44,7 @@ class HeartbeatAnswer:
     changed_fleet: bool
 
 
-def register(announcement: Announcement, *, catalog: Catalog, now: datetime) -> Welcome:
+def register(announcement: Announcement, *, catalog: Catalog, now: datetime, peer: Peer | None = None) -> Welcome:
     """Take an agent into the fleet; a session it had before ends.
 
     Raises:
@@ -55,6 +59,7 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime) -> 
         others = [one for one in draft.agents() if one.alive and one.agent_id != announcement.agent_id]
         node = _join_node(announcement, draft, others)
         before = draft.agent(announcement.agent_id)
+        worker = replace(announcement.worker, digest=digest_of(announcement.worker), updated_at=now)
         agent = RegisteredAgent(
             agent_id=announcement.agent_id,
             node_id=node.node_id,
@@ -66,12 +71,18 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime) -> 
             protocol_version=version,
             last_heartbeat=now,
             draining=before.draining if before else False,
+            worker_digest=worker.digest,
         )
         draft.put_node(node)
         draft.put_agent(agent)
-        draft.put_worker(_adopted(announcement.worker, draft, others, now))
+        living = [one for one in _with_node_draining(draft) if one.agent_id != agent.agent_id]
+        draft.put_worker(adopt(draft.worker(worker.name), worker, living))
         if before and before.node_id != node.node_id:
             _drop_empty_node(before.node_id, draft)
+        if before and before.worker != worker.name:
+            _call_successor(before.worker, draft)
+        after = {"node": node.node_id, "worker": agent.worker, "version": agent.worker_version}
+        draft.audit(by_agent(peer, agent.agent_id, "agents:register", at=now, target=agent.agent_id, after=after))
     return Welcome(version, token)
 
 
@@ -93,6 +104,21 @@ def heartbeat(
     return HeartbeatAnswer(agent.draining or bool(node and node.draining), changed)
 
 
+def retire(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
+    """Take an agent that asks for it out of planning; what it runs goes on.
+
+    Raises:
+        SessionRejected: it is not the agent that says so.
+
+    """
+    _authenticated(agent_id, token, catalog)
+    with catalog.change() as draft:
+        agent = draft.agent(agent_id)
+        if agent is not None:
+            draft.put_agent(replace(agent, draining=True))
+            _call_successor(agent.worker, draft)
+
+
 def leave(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
     """Forget an agent that ends on purpose, and its node when nobody else stands on it.
 
@@ -106,6 +132,7 @@ def leave(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
         if agent is not None:
             draft.remove_agent(agent_id)
             _drop_empty_node(agent.node_id, draft)
+            _call_successor(agent.worker, draft)
 
 
 def describe_worker(name: WorkerName, *, catalog: Catalog) -> Worker:
@@ -121,32 +148,49 @@ def describe_worker(name: WorkerName, *, catalog: Catalog) -> Worker:
     return worker
 
 
-def drain_node(node_id: NodeId, draining: bool, *, catalog: Catalog) -> None:
+def drain_node(node_id: NodeId, draining: bool, *, caller: Caller, catalog: Catalog, now: datetime) -> None:
     """Take a node out of planning, or back in; what runs there goes on.
 
     Raises:
         NotFound: no such node.
+        Forbidden: machines are not theirs to drain.
 
     """
+    _check_may_drain(caller, f"node {node_id}")
     with catalog.change() as draft:
         node = draft.node(node_id)
         if node is None:
             raise _unknown("node", node_id, [known.node_id for known in draft.nodes()])
         draft.put_node(replace(node, draining=draining))
+        for name in {agent.worker for agent in draft.agents() if agent.node_id == node_id}:
+            _call_successor(name, draft)
+        draft.audit(_drained(caller, "nodes:drain", node_id, node.draining, draining, now))
 
 
-def drain_agent(agent_id: AgentId, draining: bool, *, catalog: Catalog) -> None:
+def drain_agent(agent_id: AgentId, draining: bool, *, caller: Caller, catalog: Catalog, now: datetime) -> None:
     """Take an agent out of planning, or back in; what it runs goes on.
 
     Raises:
         NotFound: no such agent.
+        Forbidden: machines are not theirs to drain.
 
     """
+    _check_may_drain(caller, f"agent {agent_id}")
     with catalog.change() as draft:
         agent = draft.agent(agent_id)
         if agent is None:
             raise _unknown("agent", agent_id, [known.agent_id for known in draft.agents()])
         draft.put_agent(replace(agent, draining=draining))
+        _call_successor(agent.worker, draft)
+        draft.audit(_drained(caller, "agents:drain", agent_id, agent.draining, draining, now))
+
+
+def _check_may_drain(caller: Caller, what: str) -> None:
+    require(caller, Permission.FLEET_CHANGE, what=what, missing=NotFound(f"there is no {what}"))
+
+
+def _drained(caller: Caller, action: str, target: str, before: bool, after: bool, at: datetime) -> AuditEntry:
+    return by(caller, action, at=at, target=target, before={"draining": before}, after={"draining": after})
 
 
 def sweep(*, catalog: Catalog, now: datetime, heartbeat_timeout: timedelta) -> list[AgentId]:
@@ -163,6 +207,8 @@ def sweep(*, catalog: Catalog, now: datetime, heartbeat_timeout: timedelta) -> l
         ]
         for agent in dead:
             draft.put_agent(replace(agent, alive=False))
+        for name in {agent.worker for agent in dead}:
+            _call_successor(name, draft)
     return [agent.agent_id for agent in dead]
 
 
@@ -205,20 +251,29 @@ def _join_node(announcement: Announcement, draft: Draft, others: Sequence[Regist
     known = draft.node(node.node_id)
     inhabited = {agent.node_id for agent in others}
     faults = claimed_elsewhere(node, (one for one in draft.nodes() if one.node_id in inhabited))
-    has_siblings = known is not None and node.node_id in inhabited
-    if known is not None and has_siblings:
+    is_shared = known is not None and node.node_id in inhabited
+    if known is not None and is_shared:
         faults += conflicts_with_siblings(node, known)
     if faults:
         raise BadInput(f"announcement of agent {announcement.agent_id!r}", faults)
     if known is None:
         return replace(node, draining=False)
-    return shared(node, known) if has_siblings else replace(node, draining=known.draining)
+    return known if is_shared else replace(node, draining=known.draining)
 
 
-def _adopted(presented: Worker, draft: Draft, others: Sequence[RegisteredAgent], now: datetime) -> Worker:
-    versions = {agent.worker_version for agent in others if agent.worker == presented.name}
-    stamped = replace(presented, updated_at=now)
-    return adopt(draft.worker(presented.name), stamped, other_versions=versions)
+def _call_successor(name: WorkerName, draft: Draft) -> None:
+    """Have an agent register again whose announcement counts now that nobody makes the one in the catalog."""
+    worker = draft.worker(name)
+    heir = successor(worker, _with_node_draining(draft)) if worker else None
+    called = draft.agent(heir.agent_id) if heir else None
+    if called is not None:
+        draft.put_agent(replace(called, session_digest=""))
+
+
+def _with_node_draining(draft: Draft) -> list[RegisteredAgent]:
+    """Return all agents, those on a node that drains as draining."""
+    drained = {node.node_id for node in draft.nodes() if node.draining}
+    return [replace(one, draining=one.draining or one.node_id in drained) for one in draft.agents()]
 
 
 def _drop_empty_node(node_id: NodeId, draft: Draft) -> None:

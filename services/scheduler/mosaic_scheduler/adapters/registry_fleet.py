@@ -12,6 +12,7 @@ import structlog
 from mosaic.ids import AgentId, GpuId, NodeId, WorkerName
 from mosaic.wire.channel import open_channel
 from mosaic.wire.status import error_from
+from mosaic.wire.tls import TlsFiles
 from mosaic.wire.v1 import registry_pb2, registry_pb2_grpc
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
@@ -30,7 +31,9 @@ class RegistryFleet:
     say who is not.
     """
 
-    def __init__(self, address: str, *, on_change: Callable[[], None], variables: Collection[str] = ()) -> None:
+    def __init__(
+        self, address: str, tls: TlsFiles, *, on_change: Callable[[], None], variables: Collection[str] = ()
+    ) -> None:
         """Follow the registry at *address* and call *on_change* after each new view.
 
         *variables* are what submissions may set for any worker, beside what is allowed anyway.
@@ -38,7 +41,7 @@ class RegistryFleet:
         self._address = address
         self._variables = frozenset(variables)
         self._on_change = on_change
-        self._channel = open_channel(address)
+        self._channel = open_channel(address, "registry", tls)
         self._stub = registry_pb2_grpc.RegistryStub(self._channel)
         self._view = FleetView()
         self._taking = threading.Lock()

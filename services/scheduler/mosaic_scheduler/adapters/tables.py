@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from mosaic.hosting.audit import AuditTable
+
 metadata = sa.MetaData()
 
 _BIG_ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -113,3 +115,17 @@ ledger = sa.Table(
     sa.Column("number", sa.BigInteger, nullable=False),
     sa.Column("document", sa.JSON, nullable=False),
 )
+
+secrets = sa.Table(
+    "secrets",
+    metadata,
+    #: ``user/NAME`` or ``team/NAME``.
+    sa.Column("owner", sa.String(140), primary_key=True),
+    sa.Column("name", sa.String(128), primary_key=True),
+    sa.Column("key_id", sa.String(16), nullable=False),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.Column("set_by", sa.String(128), nullable=False),
+    sa.Column("updated_at", sa.Double, nullable=False),
+)
+
+audit = AuditTable("scheduler", metadata)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from celery import Celery
 from prometheus_client import CollectorRegistry
@@ -10,13 +10,14 @@ from prometheus_client import CollectorRegistry
 from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
-from mosaic.model.attempt import RunFinished
-from mosaic.wire.v1 import scheduler_pb2, scheduler_pb2_grpc
+from mosaic.wire.v1 import audit_pb2_grpc, scheduler_pb2, scheduler_pb2_grpc
 from mosaic_scheduler import bootstrap
+from mosaic_scheduler.entrypoints.audit_api import AUDIT, AuditApi
 from mosaic_scheduler.entrypoints.fitting_gauge import FittingGauge
 from mosaic_scheduler.entrypoints.grpc_api import SchedulerApi
 from mosaic_scheduler.entrypoints.loop import PlanningLoop
 from mosaic_scheduler.handlers.scaling import FittingRuns
+from mosaic_scheduler.ports import Telemetry
 from mosaic_scheduler.settings import Settings
 
 
@@ -29,13 +30,11 @@ class SchedulerService:
         *,
         metrics: CollectorRegistry,
         celery: Celery | None = None,
-        on_run_finished: Callable[[RunFinished], None] | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
-        """Build from *settings*; *celery* and *on_run_finished* are for agents and telemetry in the same process."""
+        """Build from *settings*; *celery* and *telemetry* are for agents and telemetry in the same process."""
         self._changes = ChangeSignal()
-        self._parts = bootstrap.build(
-            settings, on_change=self._look_again, celery=celery, on_run_finished=on_run_finished
-        )
+        self._parts = bootstrap.build(settings, on_change=self._look_again, celery=celery, telemetry=telemetry)
         self._fitting = FittingRuns(
             store=self._parts.store,
             fleet=self._parts.fleet,
@@ -47,7 +46,8 @@ class SchedulerService:
         self._api = SchedulerApi(
             store=self._parts.store,
             fleet=self._parts.fleet,
-            secrets=self._parts.secrets,
+            secret_values=self._parts.secrets,
+            vault=self._parts.vault,
             event_key=self._parts.event_key,
             clock=self._parts.clock,
             rounds=self._parts.round_settings,
@@ -59,7 +59,8 @@ class SchedulerService:
         """Return the gRPC services for a server."""
         name = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
         return [
-            Registration(name, lambda server: scheduler_pb2_grpc.add_SchedulerServicer_to_server(self._api, server))
+            Registration(name, self._api, scheduler_pb2_grpc.add_SchedulerServicer_to_server),
+            Registration(AUDIT, AuditApi(self._parts.store), audit_pb2_grpc.add_AuditServicer_to_server),
         ]
 
     def probes(self) -> dict[str, Probe]:

@@ -148,15 +148,17 @@ def renew(
     return answers + [AttemptDirective(*key, Directive.CONTINUE) for key in waiting]
 
 
-def report(fact: Report, *, store: RunStore, clock: Clock, retry: RetrySettings) -> None:
-    """Take in a fact; hearing it again changes nothing.
+def report(fact: Report, sender: AgentId, *, store: RunStore, clock: Clock, retry: RetrySettings) -> None:
+    """Take in a fact from the agent *sender*; hearing it again changes nothing.
 
     Raises:
-        StaleAttempt: the attempt has ended otherwise, or the token is not its own.
+        StaleAttempt: the attempt has ended otherwise, or the sender or the token is not its own.
     """
     now = clock()
     with store.write() as work:
         run, attempt = _current(work, fact.run_id, fact.attempt)
+        if attempt.agent_id != sender:
+            raise StaleAttempt(fact.run_id, fact.attempt, f"it is not the attempt of agent {sender!r}")
         if not _controls(attempt, fact.control_token):
             raise StaleAttempt(fact.run_id, fact.attempt, "the control token is not that of its claim")
         if is_terminal(attempt.state):

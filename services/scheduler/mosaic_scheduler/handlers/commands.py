@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from mosaic.errors import Refused
+from mosaic.hosting.audit import by
 from mosaic.lifecycle import AttemptFact, AttemptState, RunFact, RunState, is_terminal
 from mosaic.model.attempt import Attempt, Directive
 from mosaic.model.identity import Caller
@@ -26,6 +27,7 @@ def cancel(name: str, *, caller: Caller, reason: str, store: RunStore, clock: Cl
         reason = reason or _who_cancelled(run, caller)
         if is_terminal(run.state):
             return run
+        _note(work, run, "runs:cancel", caller, at=now, reason=reason)
         attempt = work.attempt(run.run_id, run.attempt) if run.attempt else None
         if run.state is RunState.STOPPING:
             return _cancel_leaving(work, run, attempt, at=now, actor=actor, reason=reason)
@@ -41,6 +43,11 @@ def cancel(name: str, *, caller: Caller, reason: str, store: RunStore, clock: Cl
         work.add_history([note])
         work.send_later(dispatch_of(attempt))
         return work.save_run(moved)
+
+
+def _note(work: RunTransaction, run: Run, action: str, caller: Caller, *, at: datetime, reason: str = "") -> None:
+    facts = {"target": run.run_id, "team": run.spec.team, "reason": reason, "before": {"state": run.state.value}}
+    work.audit(by(caller, action, at=at, **facts))
 
 
 def _who_cancelled(run: Run, caller: Caller) -> str:
@@ -91,6 +98,7 @@ def _direct(name: str, directive: Directive, needed: RunState, *, caller: Caller
         run = find_to_change(work, name, caller)
         if run.state is not needed:
             raise Refused(f"run {run.run_id} is {run.state.value}; only a {needed.value} run can {directive.value}")
+        _note(work, run, f"runs:{directive.value}", caller, at=now)
         attempt = work.attempt(run.run_id, run.attempt)
         assert attempt is not None, "a run that has started has an attempt"
         state = run.state.value

@@ -10,6 +10,7 @@ from mosaic.errors import Forbidden, did_you_mean
 from mosaic.hosting.rights import decide, may
 from mosaic.ids import RunId, TeamName
 from mosaic.model.identity import Caller, Permission
+from mosaic.model.run import RunSpec
 from mosaic_scheduler.ports import RunTransaction
 
 #: A run's id as a part of a path.
@@ -31,6 +32,11 @@ def team_faults(name: TeamName, teams: Collection[TeamName], caller: Caller) -> 
     if not decided[name].allowed:
         raise Forbidden(caller.user, Permission.RUNS_SUBMIT.value, f"team {name}")
     return []
+
+
+def is_out_of_sight(spec: RunSpec, caller: Caller) -> bool:
+    """Tell whether *spec* names a team that *caller* may not see, be there one or not."""
+    return bool(spec.team) and not decide(caller, Permission.RUNS_SUBMIT, owner=caller.user, team=spec.team).visible
 
 
 def hidden_run_faults(config: Any, work: RunTransaction, caller: Caller) -> list[str]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets as entropy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from mosaic.errors import BadInput, Refused, did_you_mean
+from mosaic.hosting.audit import by
 from mosaic.hosting.rights import visible_teams
 from mosaic.ids import RunId, TeamName, WorkerName, new_run_id
 from mosaic.lifecycle import RunState
+from mosaic.model.audit import AuditEntry
 from mosaic.model.identity import Caller, Permission
-from mosaic.model.resources import Resources
+from mosaic.model.resources import DEFAULT_MEMORY_MB, Resources
 from mosaic.model.run import Change, Run, RunSpec
 from mosaic.model.team import Team
 from mosaic.model.variables import submitted_faults
@@ -23,7 +25,17 @@ from mosaic_scheduler.handlers.checks import capacity_faults, config_faults, nam
 from mosaic_scheduler.handlers.continuation import checkpoint_of, continuation_faults, continuing
 from mosaic_scheduler.handlers.lookup import find
 from mosaic_scheduler.handlers.sight import hidden_run_faults, team_faults
-from mosaic_scheduler.ports import Clock, Fleet, FleetView, RunStore, RunTransaction, Secrets, WorkerFacts
+from mosaic_scheduler.ports import (
+    Clock,
+    Fleet,
+    FleetView,
+    OutboxKind,
+    OutboxMessage,
+    RunStore,
+    RunTransaction,
+    Secrets,
+    WorkerFacts,
+)
 
 #: The team that exists without being set up, so that one person needs no administration.
 DEFAULT_TEAM = TeamName("default")
@@ -33,6 +45,8 @@ MAX_SEEDS = 1000
 
 #: Characters of an idempotency key.
 MAX_KEY = 256
+#: Letters of config, environment and secrets as JSON: a page of a thousand runs must fit into one answer.
+MAX_SPEC = 60_000
 
 #: Bits of a seed that is drawn: what every library takes.
 SEED_BITS = 31
@@ -135,10 +149,17 @@ def submit(
             return earlier
         _set_up_team(work, request.spec.team)
         entries = tuple(_enter(work, _with_seed(spec), request, clock()) for spec in request.specs())
+        work.audit(_asked(entries, caller))
         if request.idempotency_key:
             run_ids = [entry.run_id for entry in entries]
             work.remember_key(request.spec.team, request.idempotency_key, request.digest(), run_ids)
     return Accepted(entries)
+
+
+def _asked(entries: Sequence[Run], caller: Caller) -> AuditEntry:
+    first = entries[0]
+    after = {"runs": [entry.run_id for entry in entries], "priority": first.spec.priority.label}
+    return by(caller, "runs:submit", at=first.submitted_at, target=first.run_id, team=first.spec.team, after=after)
 
 
 def _set_up_team(work: RunTransaction, name: TeamName) -> None:
@@ -196,6 +217,8 @@ def _enter(work: RunTransaction, spec: RunSpec, request: Request, now: datetime)
         detail = f"continues {request.before.run_id} from {begins_from}"
     actor = f"user:{spec.user}"
     work.add_history([Change(entry.run_id, 0, now, "submitted", "", entry.state.value, actor, detail)])
+    whose = {"team": spec.team, "user": spec.user}
+    work.send_later(OutboxMessage(OutboxKind.RUN_ACCEPTED, entry.run_id, 0, whose))
     return work.save_run(entry)
 
 
@@ -236,6 +259,9 @@ def _request_faults(request: Request) -> list[str]:
         faults.append(f"the idempotency key has {len(request.idempotency_key)} characters, {MAX_KEY} are allowed")
     if len(request.seeds) > MAX_SEEDS:
         faults.append(f"{len(request.seeds)} seeds in one submit, {MAX_SEEDS} are allowed")
+    size = len(json.dumps([dict(spec.config), dict(spec.environment), dict(spec.secrets)], default=str))
+    if size > MAX_SPEC:
+        faults.append(f"config, environment and secrets have {size} letters as JSON, {MAX_SPEC} are allowed")
     if len(set(request.seeds)) != len(request.seeds):
         faults.append("the same seed is asked for twice")
     if spec.max_wall is not None and spec.max_wall.total_seconds() <= 0:
@@ -260,6 +286,6 @@ def _filled(needs: Resources, worker: WorkerFacts) -> Resources:
     return replace(
         needs,
         cpus=needs.cpus or float(worker.capabilities.get("cpu_cores") or 1),
-        memory_mb=needs.memory_mb or int(worker.capabilities.get("estimated_memory_mb") or 512),
+        memory_mb=needs.memory_mb or int(worker.capabilities.get("estimated_memory_mb") or DEFAULT_MEMORY_MB),
         gpu_memory_mb=needs.gpu_memory_mb or (int(worker.capabilities.get("gpu_memory_mb") or 0) if on_gpu else 0),
     )

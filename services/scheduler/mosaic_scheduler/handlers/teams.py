@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from mosaic.errors import NotFound
+from mosaic.hosting.audit import by
 from mosaic.hosting.rights import may, require
 from mosaic.ids import TeamName
+from mosaic.model.codec import to_json
 from mosaic.model.identity import Caller, Permission
 from mosaic.model.team import Team
 from mosaic_scheduler.handlers.submit import DEFAULT_TEAM
-from mosaic_scheduler.ports import RunStore
+from mosaic_scheduler.ports import Clock, RunStore
 
 #: Terms that share out within a team what it has; all others take from other teams.
 _WITHIN = frozenset({"max_running_per_user", "max_queued_per_user", "max_gpus_per_user"})
@@ -24,7 +26,13 @@ def visible(caller: Caller, *, store: RunStore) -> list[Team]:
 
 
 def set_up(
-    name: TeamName, change: Callable[[Team], Team], terms: Collection[str], *, caller: Caller, store: RunStore
+    name: TeamName,
+    change: Callable[[Team], Team],
+    terms: Collection[str],
+    *,
+    caller: Caller,
+    store: RunStore,
+    clock: Clock,
 ) -> Team:
     """Set up a team, or *change* these of its *terms*.
 
@@ -44,6 +52,9 @@ def set_up(
             owner=caller.user,
             team=name,
         )
-        team = change(known.get(name, Team(name)))
+        before = known.get(name)
+        team = change(before or Team(name))
         work.save_team(team)
+        facts = {"target": name, "team": name, "before": to_json(before) if before else {}, "after": to_json(team)}
+        work.audit(by(caller, "teams:change", at=clock(), **facts))
     return team

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -26,12 +26,15 @@ from sqlalchemy import (
     true,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 
 from mosaic.errors import BadInput, DatabaseUnavailable
 from mosaic.events.episodes import AGENT, EPISODE_KINDS, EVALUATION, EVALUATION_AGENT, TRAINING
 from mosaic.hosting.database import migrate, transaction
+from mosaic.ids import RunId, TeamName, UserName
 from mosaic.model.attempt import RunFinished
 from mosaic.model.codec import to_json
+from mosaic.model.run import RunAccepted
 from mosaic_telemetry.adapters import rows, tables
 from mosaic_telemetry.adapters.sql_writer import SqlWriter
 from mosaic_telemetry.domain.counting import WHOLE, Cut
@@ -190,6 +193,21 @@ class SqlEvents:
         if kinds:
             query = query.where(c.kind.in_(sorted(kinds)))
         return [rows.fact_of(row) for row in self._read(query)]
+
+    def put_owners(self, runs: Sequence[RunAccepted]) -> None:
+        """Keep whose *runs* are; what is known already stays as it is."""
+        dialect = postgresql if self.engine.dialect.name == "postgresql" else sqlite
+        values = [{"run_id": run.run_id, "team": run.team, "user_name": run.user} for run in runs]
+        if values:
+            with transaction(self.engine) as connection:
+                connection.execute(dialect.insert(tables.owners).values(values).on_conflict_do_nothing())
+
+    def owners(self, run_ids: Collection[str]) -> Mapping[str, RunAccepted]:
+        """Return whose runs are, as far as it is known."""
+        found = self._read(select(tables.owners).where(tables.owners.c.run_id.in_(sorted(run_ids))))
+        return {
+            row.run_id: RunAccepted(RunId(row.run_id), TeamName(row.team), UserName(row.user_name)) for row in found
+        }
 
     def put_finished(self, finished: RunFinished, due_at: datetime) -> None:
         """Keep how a run ended; a second word replaces the first unless it knows fewer attempts."""

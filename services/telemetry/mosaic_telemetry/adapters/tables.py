@@ -125,6 +125,15 @@ rollups = Table(
     Column("total", Float),
 )
 
+#: Whose each run is; a run that is not here is shown only to who may see every run.
+owners = Table(
+    "telemetry_owners",
+    metadata,
+    Column("run_id", _Id, primary_key=True),
+    Column("team", _Id, nullable=False),
+    Column("user_name", _Id, nullable=False),
+)
+
 finished_runs = Table(
     "telemetry_finished_runs",
     metadata,

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 import grpc
 
+from mosaic.errors import RunNotFound
 from mosaic.events.episodes import TRAINING
-from mosaic.hosting.access import needs
+from mosaic.hosting.access import caller_of, needs
 from mosaic.model.identity import Permission
 from mosaic.wire.codec import to_timestamp
 from mosaic.wire.v1 import telemetry_pb2 as pb
@@ -23,6 +24,7 @@ from mosaic_telemetry.handlers.episodes import StoredEpisode, read_episodes, sta
 from mosaic_telemetry.handlers.finish import manifest_of
 from mosaic_telemetry.handlers.lines import Lines, follow_lines, read_lines
 from mosaic_telemetry.handlers.logs import LogEntry, follow_logs, read_logs
+from mosaic_telemetry.handlers.owners import is_shown, shown, wait_until_shown
 from mosaic_telemetry.ports import Position
 
 #: Lines in one message of a stream.
@@ -48,6 +50,8 @@ class TelemetryApi(TelemetryServicer):
         start = Position(getattr(request, "from").attempt, getattr(request, "from").seq)
         kinds = frozenset(request.kinds)
         attempt = request.attempt
+        if not self._is_readable(request, context):
+            return
         if not request.follow:
             lines = read_lines(request.run_id, start, attempt=attempt, kinds=kinds, store=self._store)
             yield from _event_chunks(request.run_id, lines, request.limit)
@@ -67,6 +71,8 @@ class TelemetryApi(TelemetryServicer):
     @needs(Permission.RUNS_READ)
     def ListSeries(self, request: pb.ListSeriesRequest, context: grpc.ServicerContext) -> pb.ListSeriesResponse:
         """Name the series of a run."""
+        if not self._is_shown(request.run_id, context):
+            return pb.ListSeriesResponse()
         if request.attempt:
             found = self._store.series(request.run_id, attempt=request.attempt)
         else:
@@ -76,6 +82,8 @@ class TelemetryApi(TelemetryServicer):
     @needs(Permission.RUNS_READ)
     def ReadSeries(self, request: pb.ReadSeriesRequest, context: grpc.ServicerContext) -> pb.ReadSeriesResponse:
         """Return a curve."""
+        if not self._is_shown(request.run_id, context):
+            return pb.ReadSeriesResponse()
         wanted = Wanted(
             request.resolution,
             request.from_step if request.HasField("from_step") else None,
@@ -102,6 +110,8 @@ class TelemetryApi(TelemetryServicer):
     @needs(Permission.RUNS_READ)
     def ReadEpisodes(self, request: pb.ReadEpisodesRequest, context: grpc.ServicerContext) -> pb.ReadEpisodesResponse:
         """Return episodes."""
+        if not self._is_shown(request.run_id, context):
+            return pb.ReadEpisodesResponse()
         after = Position(0, -1)
         if request.HasField("after"):
             after = Position(request.after.attempt, request.after.seq)
@@ -119,6 +129,8 @@ class TelemetryApi(TelemetryServicer):
     @needs(Permission.RUNS_READ)
     def ReadLogs(self, request: pb.ReadLogsRequest, context: grpc.ServicerContext) -> Iterator[pb.LogChunk]:
         """Stream log lines."""
+        if not self._is_readable(request, context):
+            return
         if not request.follow:
             found = read_logs(request.run_id, attempt=request.attempt, tail=request.tail, store=self._store)
             for entries in found:
@@ -140,15 +152,29 @@ class TelemetryApi(TelemetryServicer):
 
     @needs(Permission.RUNS_READ)
     def Summarise(self, request: pb.SummariseRequest, context: grpc.ServicerContext) -> pb.SummariseResponse:
-        """Return a row for each run."""
-        rows = summarise(request.run_ids, store=self._store)
+        """Return a row for each run that the caller may see."""
+        rows = summarise(shown(request.run_ids, caller_of(context), store=self._store), store=self._store)
         return pb.SummariseResponse(summaries=[_summary(row) for row in rows], fault=self._fault())
 
     @needs(Permission.RUNS_READ)
     def GetManifest(self, request: pb.GetManifestRequest, context: grpc.ServicerContext) -> pb.Manifest:
         """Return the manifest of an ended run."""
+        if not self._is_shown(request.run_id, context):
+            raise RunNotFound(request.run_id)
         record = manifest_of(request.run_id, store=self._store)
         return pb.Manifest(run_id=request.run_id, json=record.manifest_json, digest=record.digest, path=record.path)
+
+    def _is_shown(self, run_id: str, context: grpc.ServicerContext) -> bool:
+        return is_shown(run_id, caller_of(context), store=self._store)
+
+    def _is_readable(self, request: pb.ReadEventsRequest | pb.ReadLogsRequest, context: grpc.ServicerContext) -> bool:
+        """Tell whether there is something to send; who follows waits until it is known whose the run is."""
+        if not request.follow:
+            return self._is_shown(request.run_id, context)
+        wanted = self._wanted(context)
+        return wait_until_shown(
+            request.run_id, caller_of(context), store=self._store, feed=self._feed, is_wanted=wanted
+        )
 
     def _wanted(self, context: grpc.ServicerContext) -> Callable[[], bool]:
         return lambda: context.is_active() and not self._is_ending()

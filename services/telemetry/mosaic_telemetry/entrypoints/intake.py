@@ -1,4 +1,4 @@
-"""Frames and ends of runs come in here: from this process or from the broker."""
+"""Frames, beginnings and ends of runs come in here: from this process or from the broker."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ import structlog
 from mosaic.errors import BadInput, Unavailable
 from mosaic.events.frame import EncodedFrame
 from mosaic.messaging.consumer import DONE, Delivery, Settlement, Verdict
-from mosaic.messaging.event_messages import KIND, PROOF, RUN_FINISHED, read_frame, read_run_finished
+from mosaic.messaging.event_messages import (
+    PROOF,
+    RUN_ACCEPTED,
+    RUN_FINISHED,
+    kind_of,
+    read_frame,
+    read_run_accepted,
+    read_run_finished,
+)
 from mosaic.model.attempt import RunFinished
+from mosaic.model.run import RunAccepted
 from mosaic_telemetry.bootstrap import Parts
 from mosaic_telemetry.entrypoints.metrics import Metrics
 from mosaic_telemetry.handlers.finish import note_finished
 from mosaic_telemetry.handlers.ingest import IngestReport, ingest
+from mosaic_telemetry.handlers.owners import note_accepted
 
 log = structlog.get_logger(__name__)
 
@@ -56,16 +66,26 @@ class Intake:
         note_finished(run, store=parts.store, clock=parts.clock, patience=parts.finish_patience)
         self._on_change()
 
+    def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
+        """Note whose *runs* are.
+
+        Raises:
+            DatabaseUnavailable: nothing was kept.
+
+        """
+        note_accepted(runs, store=self._parts.store, feed=self._parts.feed)
+
     def handle(self, deliveries: Sequence[Delivery]) -> Sequence[Settlement]:
         """Store the broker's messages, all frames in one transaction; see `mosaic.messaging.consumer`."""
-        frames = [number for number, one in enumerate(deliveries) if one.headers.get(KIND) != RUN_FINISHED]
+        said = {RUN_ACCEPTED: self._handle_run_accepted, RUN_FINISHED: self._handle_run_finished}
+        frames = [number for number, one in enumerate(deliveries) if kind_of(one.headers) not in said]
         answers = [DONE] * len(deliveries)
         report = self.ingest([read_frame(deliveries[number].headers, deliveries[number].body) for number in frames])
         for index, reason in report.refused.items():
             answers[frames[index]] = Settlement(Verdict.NEVER, reason)
         for number, delivery in enumerate(deliveries):
-            if delivery.headers.get(KIND) == RUN_FINISHED:
-                answers[number] = self._handle_run_finished(delivery)
+            if kind_of(delivery.headers) in said:
+                answers[number] = self._handle_signed(delivery, said[kind_of(delivery.headers)])
         self._metrics.refused.inc(sum(answer is not DONE for answer in answers))
         return answers
 
@@ -86,13 +106,20 @@ class Intake:
             self._on_change()
         return report
 
-    def _handle_run_finished(self, delivery: Delivery) -> Settlement:
-        if not self._parts.event_key.is_signed(RUN_FINISHED, delivery.body, delivery.headers.get(PROOF)):
+    def _handle_signed(self, delivery: Delivery, take: Callable[[bytes], None]) -> Settlement:
+        """Let what the scheduler said be taken in, if it did."""
+        kind = kind_of(delivery.headers)
+        if not self._parts.event_key.is_signed(kind, delivery.body, delivery.headers.get(PROOF)):
             self._metrics.forged.inc()
-            return Settlement(Verdict.NEVER, "this end of a run carries no proof that the scheduler sent it")
+            return Settlement(Verdict.NEVER, f"this {kind} carries no proof that the scheduler sent it")
         try:
-            run = read_run_finished(delivery.body)
+            take(delivery.body)
         except BadInput as error:
             return Settlement(Verdict.NEVER, str(error))
-        self.run_finished(run)
         return DONE
+
+    def _handle_run_accepted(self, body: bytes) -> None:
+        self.runs_accepted([read_run_accepted(body)])
+
+    def _handle_run_finished(self, body: bytes) -> None:
+        self.run_finished(read_run_finished(body))

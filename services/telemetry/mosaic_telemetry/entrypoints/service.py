@@ -13,6 +13,7 @@ from mosaic.hosting.health import Probe
 from mosaic.messaging.consumer import consume
 from mosaic.messaging.topology import event_queue
 from mosaic.model.attempt import RunFinished
+from mosaic.model.run import RunAccepted
 from mosaic.wire.v1 import telemetry_pb2_grpc
 from mosaic_telemetry.bootstrap import Parts, connect, utc_now
 from mosaic_telemetry.entrypoints.grpc_api import TelemetryApi
@@ -58,18 +59,17 @@ class TelemetryService:
         """Note that *run* has ended; durable when it returns."""
         self.ingest.run_finished(run)
 
+    def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
+        """Note whose *runs* are; durable when it returns."""
+        self.ingest.runs_accepted(runs)
+
     def servicer(self) -> TelemetryApi:
         """Return the gRPC API."""
         return TelemetryApi(self.parts, self._metrics, self._ending.is_set, lambda: self.ingest.fault)
 
     def registrations(self) -> Sequence[Registration]:
         """Return the gRPC APIs for a `mosaic.hosting.grpc_server.GrpcServer`."""
-        servicer = self.servicer()
-        return [
-            Registration(
-                SERVICE_NAME, lambda server: telemetry_pb2_grpc.add_TelemetryServicer_to_server(servicer, server)
-            )
-        ]
+        return [Registration(SERVICE_NAME, self.servicer(), telemetry_pb2_grpc.add_TelemetryServicer_to_server)]
 
     def probes(self) -> dict[str, Probe]:
         """Return what ``/readyz`` asks."""

@@ -14,6 +14,7 @@ from mosaic.model.fleet import Announcement, Gpu
 from mosaic.wire.channel import open_channel
 from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.status import error_from
+from mosaic.wire.tls import TlsFiles
 from mosaic.wire.v1 import registry_pb2, registry_pb2_grpc, scheduler_pb2, scheduler_pb2_grpc
 
 _TIMEOUT_S = 10.0
@@ -22,10 +23,10 @@ AnswerT = TypeVar("AnswerT")
 
 
 class _Service:
-    def __init__(self, name: str, address: str, channel: grpc.Channel | None) -> None:
-        self._name = name
+    def __init__(self, name: str, address: str, tls: TlsFiles) -> None:
+        self._name = f"the {name}"
         self._address = address
-        self._channel = channel or open_channel(address)
+        self._channel = open_channel(address, name, tls)
 
     def close(self) -> None:
         """Close the connection."""
@@ -41,8 +42,8 @@ class _Service:
 class GrpcRegistry(_Service):
     """`mosaic.agent.ports.Registry` over gRPC."""
 
-    def __init__(self, address: str, channel: grpc.Channel | None = None) -> None:
-        super().__init__("the registry", address, channel)
+    def __init__(self, address: str, tls: TlsFiles) -> None:
+        super().__init__("registry", address, tls)
         self._stub = registry_pb2_grpc.RegistryStub(self._channel)
 
     def register(self, announcement: Announcement) -> Welcome:
@@ -56,9 +57,10 @@ class GrpcRegistry(_Service):
         request = registry_pb2.HeartbeatRequest(agent_id=agent_id, session_token=session_token, gpus=cards)
         return bool(self._call(self._stub.Heartbeat, request).draining)
 
-    def retire(self, agent_id: str) -> None:
+    def retire(self, agent_id: str, session_token: str) -> None:
         """Ask for no new attempts; see the port."""
-        self._call(self._stub.Drain, registry_pb2.DrainRequest(agent_id=agent_id, draining=True))
+        request = registry_pb2.RetireRequest(agent_id=agent_id, session_token=session_token)
+        self._call(self._stub.Retire, request)
 
     def leave(self, agent_id: str, session_token: str) -> None:
         """Say goodbye; see the port."""
@@ -69,8 +71,8 @@ class GrpcRegistry(_Service):
 class GrpcScheduler(_Service):
     """`mosaic.agent.ports.Scheduler` over gRPC."""
 
-    def __init__(self, address: str, channel: grpc.Channel | None = None) -> None:
-        super().__init__("the scheduler", address, channel)
+    def __init__(self, address: str, tls: TlsFiles) -> None:
+        super().__init__("scheduler", address, tls)
         self._stub = scheduler_pb2_grpc.SchedulerStub(self._channel)
 
     def claim(self, run_id: RunId, attempt: int, agent_id: str, session_token: str) -> Launch:

@@ -137,6 +137,6 @@ class Membership:
             gpus = self._look_at_gpus()
             self.is_draining = self._registry.heartbeat(self.agent_id, welcome.session_token, gpus)
         if self._is_retiring and not self.is_draining:
-            self._registry.retire(self.agent_id)
+            self._registry.retire(self.agent_id, welcome.session_token)
             self.is_draining = True
         return welcome.heartbeat_interval_s

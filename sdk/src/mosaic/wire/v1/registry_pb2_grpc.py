@@ -45,6 +45,11 @@ class RegistryStub:
                 request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.HeartbeatRequest.SerializeToString,
                 response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.HeartbeatResponse.FromString,
                 _registered_method=True)
+        self.Retire = channel.unary_unary(
+                '/mosaic.wire.v1.Registry/Retire',
+                request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RetireRequest.SerializeToString,
+                response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RetireResponse.FromString,
+                _registered_method=True)
         self.Leave = channel.unary_unary(
                 '/mosaic.wire.v1.Registry/Leave',
                 request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveRequest.SerializeToString,
@@ -86,6 +91,13 @@ class RegistryServicer:
 
     def Heartbeat(self, request, context):
         """Says that the agent is alive; answers what the operator wants of it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Retire(self, request, context):
+        """The agent wants no new attempts; what it runs goes on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -137,6 +149,11 @@ def add_RegistryServicer_to_server(servicer, server):
                     servicer.Heartbeat,
                     request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.HeartbeatRequest.FromString,
                     response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.HeartbeatResponse.SerializeToString,
+            ),
+            'Retire': grpc.unary_unary_rpc_method_handler(
+                    servicer.Retire,
+                    request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RetireRequest.FromString,
+                    response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RetireResponse.SerializeToString,
             ),
             'Leave': grpc.unary_unary_rpc_method_handler(
                     servicer.Leave,
@@ -219,6 +236,33 @@ class Registry:
             '/mosaic.wire.v1.Registry/Heartbeat',
             mosaic_dot_wire_dot_v1_dot_registry__pb2.HeartbeatRequest.SerializeToString,
             mosaic_dot_wire_dot_v1_dot_registry__pb2.HeartbeatResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Retire(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mosaic.wire.v1.Registry/Retire',
+            mosaic_dot_wire_dot_v1_dot_registry__pb2.RetireRequest.SerializeToString,
+            mosaic_dot_wire_dot_v1_dot_registry__pb2.RetireResponse.FromString,
             options,
             channel_credentials,
             insecure,

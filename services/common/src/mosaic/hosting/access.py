@@ -9,23 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 import grpc
 
 from mosaic.errors import BadInput, Forbidden, Unauthenticated
+from mosaic.hosting.pki import AGENT_URI, SERVICE_URI, holder_of, utc_now
 from mosaic.hosting.rights import may_somewhere
 from mosaic.hosting.rpc_handlers import behaviour_of, with_behaviour
-from mosaic.ids import UserName
-from mosaic.model.codec import from_json, to_json
-from mosaic.model.identity import Caller, Permission, Role
+from mosaic.model.codec import from_json
+from mosaic.model.identity import Caller, Permission
+from mosaic.wire.caller import CALLER_KEY
+from mosaic.wire.caller import speak_for as speak_for
 
-#: Metadata of a call in which the console says for whom it asks.
-CALLER_KEY = "mosaic-caller-bin"
 #: The service that people reach, and which alone speaks for them.
 CONSOLE = "console"
-_SERVICE = "mosaic://service/"
-_AGENT = "mosaic://agent/"
 #: What a method's permission is called on the function that answers.
 _DECLARED = "permission"
 
@@ -40,6 +39,7 @@ class Peer:
     agent_id: str = ""
     #: Of the certificate.
     serial: str = ""
+    expires: datetime | None = None
 
 
 def needs(permission: Permission) -> Callable[[MethodT], MethodT]:
@@ -65,21 +65,15 @@ def declared_methods(servicer: Any, full_name: str) -> dict[str, Permission | No
     return {f"/{full_name}/{name}": declared(getattr(type(servicer), name)) for name in names}
 
 
-def speak_for(caller: Caller) -> tuple[tuple[str, bytes], ...]:
-    """Return the metadata with which the console says for whom it asks."""
-    return ((CALLER_KEY, json.dumps(to_json(caller)).encode()),)
-
-
 def peer_of(context: Any) -> Peer | None:
-    """Return whom the certificate at the other end names; None when there is none."""
-    facts = context.auth_context()
-    for name in facts.get("x509_subject_alternative_name", ()):
-        text = name.decode("utf-8", "replace")
-        if text.startswith(_SERVICE):
-            return Peer(service=text.removeprefix(_SERVICE))
-        if text.startswith(_AGENT):
-            return Peer(agent_id=text.removeprefix(_AGENT))
-    return None
+    """Return whom the certificate at the other end names; None when there is none, or it has expired since."""
+    shown = context.auth_context().get("x509_pem_cert", ())
+    holder = holder_of(bytes(shown[0])) if shown else None
+    if holder is None or holder.expires < utc_now():
+        return None
+    if holder.uri.startswith(SERVICE_URI):
+        return Peer(service=holder.uri.removeprefix(SERVICE_URI), serial=holder.serial, expires=holder.expires)
+    return Peer(agent_id=holder.uri.removeprefix(AGENT_URI), serial=holder.serial, expires=holder.expires)
 
 
 def caller_of(context: Any) -> Caller:
@@ -100,23 +94,28 @@ def caller_of(context: Any) -> Caller:
         raise Unauthenticated("the name in the call cannot be read") from error
 
 
-def asking(context: Any, said: str = "") -> Caller:
-    """Return who asks: where there are certificates `caller_of`, and else whoever is *said*, who may do everything."""
-    facts = context.auth_context()
-    if peer_of(context) or facts.get("transport_security_type", (b"insecure",))[0] != b"insecure":
-        return caller_of(context)
-    told = next((value for key, value in context.invocation_metadata() if key == CALLER_KEY), None)
-    if told is not None:
-        return from_json(Caller, json.loads(told))
-    return Caller(UserName(said or "anonymous"), roles=frozenset({Role.ADMIN}))
+def person_of(context: Any) -> str:
+    """Return the name of the person for whom the console asks, nothing for a service or agent."""
+    try:
+        return caller_of(context).user
+    except Unauthenticated:
+        return ""
+
+
+def nobody(_peer: Peer) -> bool:
+    """Deny nobody."""
+    return False
 
 
 class AccessControl(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
     """Lets a call through whose peer may use its method."""
 
-    def __init__(self, permissions: Mapping[str, Permission | None]) -> None:
-        """Know what each method needs, by the name that calls have."""
+    def __init__(
+        self, permissions: Mapping[str, Permission | None], is_denied: Callable[[Peer], bool] = nobody
+    ) -> None:
+        """Know what each method needs, by the name that calls have, and whose certificates are revoked."""
         self._permissions = permissions
+        self._is_denied = is_denied
 
     def intercept_service(self, continuation: Any, call_details: Any) -> Any:
         """Put the question before the method itself."""
@@ -124,34 +123,44 @@ class AccessControl(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generi
         permission = self._permissions.get(call_details.method)
         if handler is None or permission is Permission.ANYONE:
             return handler
-        return guarded(handler, lambda context: _check(context, permission, call_details.method))
+
+        def check(request: Any, context: Any) -> None:
+            peer = peer_of(context)
+            if peer is None:
+                raise Unauthenticated("who is there? Services and agents show a certificate of the fleet")
+            if self._is_denied(peer):
+                raise Unauthenticated(f"the certificate of {_name(peer)} was revoked; ask for a new invitation")
+            _check(peer, permission, request, context, call_details.method)
+
+        return guarded(handler, check)
 
 
-def _check(context: Any, permission: Permission | None, method: str) -> None:
-    peer = peer_of(context)
-    if peer is None:
-        raise Unauthenticated("who is there? Services and agents show a certificate of the fleet")
+def _check(peer: Peer, permission: Permission | None, request: Any, context: Any, method: str) -> None:
     if permission is Permission.AGENT:
-        allowed = bool(peer.agent_id)
+        # An agent speaks for itself: a request that names an agent names the one that sends it.
+        allowed = bool(peer.agent_id) and getattr(request, "agent_id", peer.agent_id) == peer.agent_id
     elif permission is Permission.SERVICE:
         allowed = bool(peer.service)
     else:
         allowed = permission is not None and may_somewhere(caller_of(context), permission)
     if not allowed:
-        name = peer.service or peer.agent_id
-        raise Forbidden(name, permission.value if permission else "a declaration", method)
+        raise Forbidden(_name(peer), permission.value if permission else "a declaration", method)
 
 
-def guarded(handler: Any, check: Callable[[Any], None]) -> Any:
+def _name(peer: Peer) -> str:
+    return peer.service or peer.agent_id
+
+
+def guarded(handler: Any, check: Callable[[Any, Any], None]) -> Any:
     """Return *handler*, of whatever kind it is, with *check* before it."""
     behaviour = behaviour_of(handler)
 
     def answer(request: Any, context: Any) -> Any:
-        check(context)
+        check(request, context)
         return behaviour(request, context)
 
     def stream(request: Any, context: Any) -> Iterator[Any]:
-        check(context)
+        check(request, context)
         yield from behaviour(request, context)
 
     return with_behaviour(handler, stream if handler.response_streaming else answer)

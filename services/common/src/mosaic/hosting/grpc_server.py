@@ -1,4 +1,4 @@
-"""A gRPC server with health, reflection and our errors on the wire."""
+"""A gRPC server that knows who calls, with health and our errors on the wire."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from typing import Any
 import grpc
 import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 
-from mosaic.errors import MosaicError, Refused, Unavailable
-from mosaic.hosting.rpc_handlers import Behaviour, behaviour_of, with_behaviour
+from mosaic.errors import BadInput, MosaicError, Refused
+from mosaic.hosting.access import AccessControl, Peer, declared_methods, nobody, person_of
+from mosaic.hosting.rpc_handlers import behaviour_of, with_behaviour
+from mosaic.hosting.streams import OpenStreams, StreamLimit
+from mosaic.model.identity import Permission
 from mosaic.wire.channel import SERVER_OPTIONS
 from mosaic.wire.status import CODE_KEY, status_of
+from mosaic.wire.tls import TlsFiles, TlsPem
 
 log = structlog.get_logger(__name__)
 
@@ -26,42 +29,57 @@ _SENTENCE_BYTES = 6000
 
 @dataclass(frozen=True)
 class Registration:
-    """One service for the server: its full name and how it is added."""
+    """One service for the server: its full name, who answers for it, and how that is added."""
 
     full_name: str
-    add_to: Callable[[grpc.Server], None]
+    servicer: Any
+    #: The generated ``add_..._to_server``.
+    add: Callable[[Any, grpc.Server], None]
+    #: Whose certificates are revoked.
+    is_denied: Callable[[Peer], bool] = nobody
 
 
 class GrpcServer:
     """Serves the registered services until stopped."""
 
     def __init__(
-        self, registrations: Sequence[Registration], address: str, *, threads: int = 32, streams: int = 256
+        self,
+        registrations: Sequence[Registration],
+        address: str,
+        tls: TlsFiles,
+        *,
+        threads: int = 32,
+        streams: int = 256,
+        streams_each: int = 128,
     ) -> None:
-        """Bind *address* (``host:port``; port 0 takes a free one).
+        """Bind *address* (``host:port``; port 0 takes a free one), for peers with a certificate of the fleet.
+
+        What a method needs is what it declares; a peer whose certificate is not of the CA in *tls* gets no answer at
+        all. Files of *tls* that are replaced are used for the connections after that.
 
         *threads* serve calls that are answered at once. A stream (follow, watch) holds a thread of its own for as
-        long as it lasts, so at most *streams* are open at a time and more are refused as unavailable: however many
-        people watch, agents are heard.
+        long as it lasts, so at most *streams* are open at a time, *streams_each* of one person, and more are refused
+        as unavailable: however many people watch, agents are heard, and nobody watches alone.
 
         Raises:
+            BadInput: lists what is wrong with the files of *tls*.
             Refused: the address cannot be bound.
 
         """
+        limit = StreamLimit(OpenStreams(streams, streams_each), person_of)
         self._server = grpc.server(
             ThreadPoolExecutor(max_workers=threads + streams, thread_name_prefix="grpc"),
-            interceptors=[_ErrorTranslator(), _StreamLimit(streams)],
+            interceptors=[_ErrorTranslator(), _access(registrations), limit],
             options=SERVER_OPTIONS,
         )
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         for registration in registrations:
-            registration.add_to(self._server)
+            registration.add(registration.servicer, self._server)
         self._names = [registration.full_name for registration in registrations]
-        reflection.enable_server_reflection([*self._names, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server)
         host = address.rpartition(":")[0]
         try:
-            port = self._server.add_insecure_port(address)
+            port = self._server.add_secure_port(address, _credentials(tls))
         except RuntimeError as error:
             raise Refused(f"cannot listen on {address}: {error}; is another service using the port?") from error
         #: Where clients reach it, with the port that was really taken.
@@ -84,29 +102,37 @@ class GrpcServer:
         self.refuse_calls(grace_s).wait()
 
 
-class _StreamLimit(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
-    """Refuses streams beyond a number, so that they never take the last thread."""
+def _access(registrations: Sequence[Registration]) -> AccessControl:
+    permissions: dict[str, Permission | None] = {
+        f"/{health.SERVICE_NAME}/{method}": Permission.ANYONE for method in ("Check", "List", "Watch")
+    }
+    for one in registrations:
+        permissions |= declared_methods(one.servicer, one.full_name)
+    return AccessControl(permissions, lambda peer: any(one.is_denied(peer) for one in registrations))
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._places = threading.BoundedSemaphore(most)
 
-    def intercept_service(self, continuation: Any, call_details: Any) -> Any:
-        handler = continuation(call_details)
-        if handler is None or not handler.response_streaming:
-            return handler
-        return with_behaviour(handler, self._limited(behaviour_of(handler)))
+def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+    """Return credentials that follow the files of *tls* and want a certificate from every peer."""
+    stamp = tls.stamp()
 
-    def _limited(self, behaviour: Behaviour) -> Behaviour:
-        def call(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-            if not self._places.acquire(blocking=False):
-                raise Unavailable(f"{self._most} streams are open here, and no more are served; try again later")
-            try:
-                yield from behaviour(request, context)
-            finally:
-                self._places.release()
+    def newer() -> Any:
+        nonlocal stamp
+        found = tls.stamp()
+        if found is None or found == stamp:
+            return None
+        try:
+            configuration = _configuration(tls.read())
+        except BadInput as error:
+            log.warning("the new certificate cannot be used; the one before still is", reason=str(error))
+            return None
+        stamp = found
+        return configuration
 
-        return call
+    return grpc.dynamic_ssl_server_credentials(_configuration(tls.read()), newer, require_client_authentication=True)
+
+
+def _configuration(pem: TlsPem) -> Any:
+    return grpc.ssl_server_certificate_configuration([(pem.key, pem.certificate)], root_certificates=pem.ca)
 
 
 class _ErrorTranslator(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only

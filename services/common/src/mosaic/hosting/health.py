@@ -64,9 +64,9 @@ def _split(address: str) -> tuple[str, int]:
 
 
 def check(probes: Mapping[str, Probe]) -> dict[str, str]:
-    """Run every probe and return what is wrong, by part; empty means ready."""
+    """Run every probe and return what is wrong, by part; empty means ready. Parts may be added meanwhile."""
     faults: dict[str, str] = {}
-    for name, probe in probes.items():
+    for name, probe in list(probes.items()):
         try:
             fault = probe()
         except Exception as error:  # a probe that raises is a part that does not work

@@ -15,6 +15,7 @@ from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.hosting.health import HealthServer, Probe
 from mosaic.hosting.logs import configure_logs
 from mosaic.hosting.signals import StopSignal
+from mosaic.wire.tls import TlsFiles
 
 log = structlog.get_logger(__name__)
 
@@ -50,6 +51,10 @@ class ServiceSettings(Protocol):
         """Where it answers probes."""
 
     @property
+    def tls(self) -> TlsFiles:
+        """How it shows who it is."""
+
+    @property
     def log_level(self) -> str:
         """How much it says."""
 
@@ -71,11 +76,12 @@ def run_service(
     try:
         settings = read(env)
         configure_logs(name, level=settings.log_level)
+        settings.tls.read()
         built = _build_when_possible(build, settings, stopping)
         if built is None:
             return
         service, metrics = built
-        server = GrpcServer(service.registrations(), settings.grpc_address)
+        server = GrpcServer(service.registrations(), settings.grpc_address, settings.tls)
         health = HealthServer(settings.health_address, service.probes(), metrics)
     except MosaicError as error:
         sys.stderr.write(f"{name}: {error}\n")

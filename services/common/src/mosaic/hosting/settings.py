@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from mosaic.errors import BadInput, did_you_mean
 from mosaic.events.proof import HOW_TO_MAKE
 from mosaic.messaging.topology import DEFAULT_SHARDS
+from mosaic.wire.tls import TlsFiles
 
 SettingsT = TypeVar("SettingsT")
 
@@ -20,6 +21,9 @@ SHARED: Mapping[str, str] = MappingProxyType(
         "broker_url": "MOSAIC_BROKER_URL",
         "events_broker_url": "MOSAIC_EVENTS_BROKER_URL",
         "event_shards": "MOSAIC_EVENT_SHARDS",
+        "tls_ca_file": "MOSAIC_TLS_CA_FILE",
+        "tls_cert_file": "MOSAIC_TLS_CERT_FILE",
+        "tls_key_file": "MOSAIC_TLS_KEY_FILE",
         "event_key": "MOSAIC_EVENT_KEY",
         # As people's commands find them.
         "registry_address": "MOSAIC_ENDPOINT_REGISTRY",
@@ -67,6 +71,23 @@ class EventSettings:
     events_broker_url: str = ""
     #: Over how many queues events are spread; the queue of a run is chosen by it.
     event_shards: int = DEFAULT_SHARDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class TlsSettings:
+    """With which files a process shows who it is. A file that is replaced is used from then on."""
+
+    #: Certificates of the CAs that are believed; several while one takes the place of another.
+    tls_ca_file: str = ""
+    #: The certificate of this process, which names it.
+    tls_cert_file: str = ""
+    #: The key of that certificate; may be the same file.
+    tls_key_file: str = ""
+
+    @property
+    def tls(self) -> TlsFiles:
+        """The files."""
+        return TlsFiles(self.tls_ca_file, self.tls_cert_file, self.tls_key_file)
 
 
 def read_settings(cls: type[SettingsT], prefix: str, env: Mapping[str, str]) -> SettingsT:

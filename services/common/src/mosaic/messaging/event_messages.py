@@ -1,4 +1,4 @@
-"""Frames and ends of runs as messages: what an agent and the scheduler publish, and telemetry consumes."""
+"""Frames, beginnings and ends of runs as messages: what an agent and the scheduler publish, and telemetry consumes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEFAULT_SHARDS, EVENTS, event_routing_key
 from mosaic.model.attempt import RunFinished
 from mosaic.model.codec import from_json, to_json
+from mosaic.model.run import RunAccepted
 
-#: Header that tells the two kinds of message apart.
+#: Header that tells the kinds of message apart.
 KIND = "kind"
 FRAME = "frame"
+RUN_ACCEPTED = "run_accepted"
 RUN_FINISHED = "run_finished"
 #: Header that shows who sent it, see `mosaic.events.proof`.
 PROOF = "proof"
+
+
+def kind_of(headers: Mapping[str, Any]) -> str:
+    """Return what kind of message has *headers*, which may hold anything."""
+    return str(headers.get(KIND, ""))
 
 
 def frame_message(frame: EncodedFrame, shards: int = DEFAULT_SHARDS) -> Message:
@@ -51,6 +58,24 @@ def run_finished_message(finished: RunFinished, key: EventKey, shards: int = DEF
     return Message(EVENTS, event_routing_key(run_id, shards), body, headers, "application/json")
 
 
+def run_accepted_message(accepted: RunAccepted, key: EventKey, shards: int = DEFAULT_SHARDS) -> Message:
+    """Return *accepted* as a message to the shard of its run, before its events."""
+    body = json.dumps(to_json(accepted)).encode()
+    headers: dict[str, str | int] = {KIND: RUN_ACCEPTED, "run_id": accepted.run_id}
+    headers[PROOF] = key.sign(RUN_ACCEPTED, body)
+    return Message(EVENTS, event_routing_key(accepted.run_id, shards), body, headers, "application/json")
+
+
+def read_run_accepted(body: bytes) -> RunAccepted:
+    """Return what `run_accepted_message` wrote.
+
+    Raises:
+        BadInput: lists everything that is wrong with it.
+
+    """
+    return from_json(RunAccepted, _object(body, "accepted run"))
+
+
 def read_run_finished(body: bytes) -> RunFinished:
     """Return what `run_finished_message` wrote.
 
@@ -58,17 +83,21 @@ def read_run_finished(body: bytes) -> RunFinished:
         BadInput: lists everything that is wrong with it.
 
     """
-    try:
-        data = json.loads(body)
-    except ValueError as error:
-        raise BadInput("end of a run", [f"it is not JSON: {error}"]) from error
-    if not isinstance(data, dict):
-        raise BadInput("end of a run", [f"it is not an object but {type(data).__name__}"])
-    finished = from_json(RunFinished, data)
+    finished = from_json(RunFinished, _object(body, "end of a run"))
     # Files are named after it.
     if not is_id(finished.run.run_id):
         raise BadInput("end of a run", [f"run.run_id: {finished.run.run_id[:100]!r} is not an id"])
     return finished
+
+
+def _object(body: bytes, what: str) -> dict[str, Any]:
+    try:
+        data = json.loads(body)
+    except ValueError as error:
+        raise BadInput(what, [f"it is not JSON: {error}"]) from error
+    if not isinstance(data, dict):
+        raise BadInput(what, [f"it is not an object but {type(data).__name__}"])
+    return data
 
 
 def _number(value: object) -> int:

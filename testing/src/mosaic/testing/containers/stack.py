@@ -129,7 +129,8 @@ class MosaicStack:
     @property
     def endpoints(self) -> Endpoints:
         """Where this machine reaches the services."""
-        return Endpoints(**{name: self.parts[name].address(platform.GRPC_PORTS[name]) for name in SERVICES})
+        registry, scheduler, telemetry = (self.parts[name].address(platform.GRPC_PORTS[name]) for name in SERVICES)
+        return Endpoints(registry, scheduler, telemetry)
 
     @property
     def environment(self) -> dict[str, str]:
