@@ -45,7 +45,9 @@ class Control:
     @property
     def range(self) -> str:
         """What a number may be, in a few characters."""
-        return f"{self.least} … {self.most}" if self.least or self.most else ""
+        if not self.most:
+            return f"≥ {self.least}" if self.least else ""
+        return f"{self.least} … {self.most}" if self.least else f"≤ {self.most}"
 
 
 def controls_of(schema: Mapping[str, Any], algo: str) -> dict[str, list[Control]]:
@@ -57,6 +59,8 @@ def controls_of(schema: Mapping[str, Any], algo: str) -> dict[str, list[Control]
             found[_group(name)].append(_control(name, facts))
     for name, facts in hyper_parameters(schema, algo).items():
         found["Algorithm"].append(_control(_PARAMS + name, facts))
+    steps = setting_of(schema, "steps")
+    found["Training"].sort(key=lambda control: control.name != steps)
     return {group: controls for group, controls in found.items() if controls}
 
 
@@ -152,7 +156,8 @@ def _control(name: str, facts: Mapping[str, Any]) -> Control:
     least = facts.get("minimum", facts.get("exclusiveMinimum"))
     most = facts.get("maximum", facts.get("exclusiveMaximum"))
     default = shown(facts.get("default")) if "default" in facts else ""
-    return Control(name, kind, str(facts.get("description", "")), default, choices, shown(least), shown(most))
+    ends = (f"{end:g}" if isinstance(end, (int, float)) else "" for end in (least, most))
+    return Control(name, kind, str(facts.get("description", "")), default, choices, *ends)
 
 
 _KINDS = {"boolean": "flag", "integer": "integer", "number": "number", "string": "text"}

@@ -37,11 +37,11 @@ _OF_THE_RUN = (
     Control("team", "text", "For which team"),
     Control("priority", "choice", default="normal", choices=tuple(priority.label for priority in Priority)),
     Control("labels", "text", "KEY=VALUE, separated by blanks, to find it again"),
-    Control("cpus", "number", "Nothing = the worker's own estimate", least="0"),
-    Control("memory_mb", "integer", "Nothing = the worker's own estimate", least="0"),
-    Control("gpus", "number", "Whole ones, or a fraction of one", least="0"),
-    Control("max_wall_s", "number", "Seconds after which an attempt is ended", least="0"),
-    Control("max_retries", "integer", "Crashes that are tried again; nothing = the platform's", least="0"),
+    Control("cpus", "number", "Nothing = the worker's own estimate"),
+    Control("memory_mb", "integer", "Nothing = the worker's own estimate"),
+    Control("gpus", "number", "Whole ones, or a fraction of one"),
+    Control("max_wall_s", "number", "Seconds after which an attempt is ended"),
+    Control("max_retries", "integer", "Crashes that are tried again; nothing = the platform's"),
     Control("secrets", "text", "VARIABLE=NAME of a secret, such as WANDB_API_KEY=wandb"),
 )
 
