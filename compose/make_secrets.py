@@ -49,6 +49,7 @@ def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(32)
         **{f"{user}/broker-url": f"amqp://{user}:{own}@rabbitmq:5672/" for user, own in brokers.items()},
         **{f"{reader}/event-key": event_key for reader in ("scheduler", "telemetry")},
         "telemetry/redis-url": f"redis://telemetry:{redis_password}@redis:6379/0",
+        "console/token": f"{password()}\n",
     }
 
 
@@ -59,7 +60,7 @@ def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
 
 def passwords_in(text: str, name: str) -> list[str]:
     """Return the passwords in the file called *name* that holds *text*."""
-    if name.endswith(("/password", "/event-key")):
+    if name.endswith(("/password", "/event-key", "/token")):
         return [text.strip()]
     return [found[found.lastindex or 0] for found in _PASSWORDS.finditer(text)]
 

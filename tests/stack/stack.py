@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
 from compose.make_secrets import rights
-from mosaic.client import Endpoints, Mosaic
+from mosaic.client import Login, Mosaic
 from mosaic.errors import MosaicError
 from mosaic.hosting.settings import SHARED, variable_of
 from mosaic.testing.certificates import Certificates, environment
@@ -25,6 +25,7 @@ from tests.stack.environment import WORKER, install_drill
 from tests.stack.process import Part
 
 SERVICES = ("registry", "scheduler", "telemetry")
+_TOKEN = "the-token-of-the-tests"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Servers:
 
 @dataclass
 class Stack:
-    """Three services and some agents, in a ``with`` block; nothing of it outlives the block."""
+    """Three services, their console and some agents, in a ``with`` block; nothing of it outlives the block."""
 
     servers: Servers
     folder: Path
@@ -66,8 +67,9 @@ class Stack:
         self._second_scheduler = free_port()
         self._event_key = secrets.token_hex(32)
         self._chosen: dict[str, dict[str, str]] = {}
-        self._ports = {name: (free_port(), free_port()) for name in SERVICES}
+        self._ports = {name: (free_port(), free_port()) for name in (*SERVICES, "console")}
         self.parts |= {name: self._service(name) for name in SERVICES}
+        self.parts["console"], self.login = self._console("console", self.addresses)
         self.parts |= {name: self._agent(name) for name in self.agent_names}
         try:
             for part in self.parts.values():
@@ -77,7 +79,7 @@ class Stack:
         except BaseException:
             self._end()
             raise
-        self.mosaic = self._closing.enter_context(Mosaic(self.endpoints))
+        self.mosaic = self._closing.enter_context(Mosaic(self.login))
         return self
 
     def __exit__(
@@ -96,10 +98,9 @@ class Stack:
         return self.folder / "runs"
 
     @property
-    def endpoints(self) -> Endpoints:
+    def addresses(self) -> dict[str, str]:
         """Where the services are."""
-        addresses = (f"127.0.0.1:{self._ports[name][0]}" for name in SERVICES)
-        return Endpoints(*addresses, self.certificates.service("console"))
+        return {name: f"127.0.0.1:{self._ports[name][0]}" for name in SERVICES}
 
     def last_words(self) -> str:
         """Return the end of what every part printed and where the runs are, for a report."""
@@ -113,16 +114,20 @@ class Stack:
         part.wait_until_ready()
         return part
 
-    def add_scheduler(self) -> tuple[Part, Endpoints]:
-        """Start a second scheduler on the same database and return it with the endpoints that use it."""
+    def add_scheduler(self) -> tuple[Part, Login]:
+        """Start a second scheduler on the same database and return it with the way to a console that uses it."""
         name, health = "scheduler2", free_port()
         address = f"127.0.0.1:{self._second_scheduler}"
         chosen = {**self._chosen["scheduler"], "grpc_address": address, "health_address": f"127.0.0.1:{health}"}
         self._chosen[name] = chosen
         self.parts[name] = part = self._part(name, "mosaic_scheduler", "MOSAIC_SCHEDULER", chosen, health)
-        part.start()
-        part.wait_until_ready()
-        return part, replace(self.endpoints, scheduler=address)
+        self._ports["console2"] = (free_port(), free_port())
+        self.parts["console2"], login = self._console("console2", self.addresses | {"scheduler": address})
+        for started in (part, self.parts["console2"]):
+            started.start()
+        for started in (part, self.parts["console2"]):
+            started.wait_until_ready()
+        return part, login
 
     def _census(self) -> str:
         try:
@@ -159,6 +164,20 @@ class Stack:
         self._chosen[name] = chosen
         return self._part(name, f"mosaic_{name}", f"MOSAIC_{name.upper()}", chosen, health)
 
+    def _console(self, name: str, addresses: Mapping[str, str]) -> tuple[Part, Login]:
+        port, health = self._ports[name]
+        chosen = {
+            **{f"{service}_address": address for service, address in addresses.items()},
+            "token": _TOKEN,
+            "user": "ada",
+            "http_address": f"127.0.0.1:{port}",
+            "health_address": f"127.0.0.1:{health}",
+            "runs_root": str(self.runs_root),
+        }
+        self._chosen[name] = chosen
+        part = self._part(name, "mosaic_console", "MOSAIC_CONSOLE", chosen, health)
+        return part, Login(f"http://127.0.0.1:{port}", _TOKEN)
+
     def _registry_settings(self) -> dict[str, str]:
         return {"heartbeat_interval_s": "0.5", "heartbeat_timeout_s": str(self.lease_s)}
 
@@ -182,9 +201,9 @@ class Stack:
     def _agent(self, name: str, **more: str) -> Part:
         health = free_port()
         chosen = {
-            "registry_address": self.endpoints.registry,
+            "registry_address": self.addresses["registry"],
             # Agents find whichever scheduler answers, as behind a service address of a cluster.
-            "scheduler_address": f"ipv4:{self.endpoints.scheduler},127.0.0.1:{self._second_scheduler}",
+            "scheduler_address": f"ipv4:{self.addresses['scheduler']},127.0.0.1:{self._second_scheduler}",
             "broker_url": self._broker_user("agent", rf"dispatch\.{WORKER}\.{name}"),
             "home": str(self.folder / "agents" / name),
             "runs_root": str(self.runs_root),

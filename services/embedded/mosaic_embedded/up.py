@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -84,14 +83,13 @@ def _say(console: Console, words: str) -> None:
 
 
 def _greeting(platform: Platform, *, in_background: bool) -> Iterator[str]:
-    machine, endpoints = platform.machine, platform.endpoints
-    assert endpoints is not None
+    machine = platform.machine
+    assert platform.console is not None
     has = f"{machine.cpus} CPUs, {machine.memory_mb / 1024:.1f} GiB, {len(machine.gpus)} GPUs"
     yield f"[green]✓[/] MOSAIC Fleet is up: {has}"
     facts = {
         "state": platform.home,
-        **asdict(endpoints),
-        **({"console": platform.console.url} if platform.console else {}),
+        "console": platform.console.login.url,
         "health": f"http://{platform.health.address}/readyz",
         "metrics": f"http://{platform.health.address}/metrics",
         "log": platform.home / "platform.log",
@@ -103,8 +101,7 @@ def _greeting(platform: Platform, *, in_background: bool) -> Iterator[str]:
     for name, why in sorted(platform.broken.items()):
         yield f"  [yellow]![/] {display(name)} cannot be used: {display(why)}"
     yield from _advice(platform, in_background=in_background)
-    if platform.console is not None:
-        yield f"In the browser, once: [bold]{platform.console.new_link()}[/] (`mosaic console` makes another link)"
+    yield f"In the browser, once: [bold]{platform.console.new_link()}[/] (`mosaic console` makes another link)"
 
 
 def _advice(platform: Platform, *, in_background: bool) -> Iterator[str]:

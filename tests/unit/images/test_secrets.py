@@ -20,7 +20,7 @@ def test_every_account_has_a_password_of_its_own():
     files = secret_files(lambda: f"password-{next(numbers)}-of-nobody")
     used = {password for name, text in files.items() for password in passwords_in(text, name)}
 
-    assert {f"password-{number}-of-nobody" for number in range(13)} == used
+    assert {f"password-{number}-of-nobody" for number in range(14)} == used
 
 
 def test_an_agent_gets_the_broker_and_no_database():

@@ -24,10 +24,10 @@ from mosaic.cli.plot import Line, plot
 from mosaic.cli.render import display, document, no_plan
 from mosaic.cli.settings import settings_table, takes
 from mosaic.client import Agent, Fleet, Node, Run, RunSpec, Summary
-from mosaic.client.messages import team_request
 from mosaic.errors import NotFound
 from mosaic.lifecycle import RunState
 from mosaic.worker.environments import catalog, families, find
+from mosaic_console.adapters.messages import team_request
 
 
 def printed(markup: object, *, terminal: bool = False, width: int = 80) -> str:

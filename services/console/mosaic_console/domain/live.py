@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from mosaic.errors import BadInput
+from mosaic.model.identity import Permission
 
 #: No topic is told more often than this.
 LEAST_PAUSE_S = 0.25
@@ -13,6 +14,8 @@ _MOST_TOPICS = 20
 _RUN = "run:"
 #: What is not about one run, and how often it is looked at.
 _PAUSES = {"queue": 1.0, "fleet": 2.0}
+#: What each kind of topic needs.
+TOPICS = {"run": Permission.RUNS_READ, "queue": Permission.RUNS_READ, "fleet": Permission.FLEET_READ}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,11 @@ def topic_of(run_id: str) -> str:
     return _RUN + run_id
 
 
+def permission_of(topic: str) -> Permission:
+    """Return what *topic* needs."""
+    return TOPICS[topic.partition(":")[0]]
+
+
 def pause_s(topic: str) -> float:
     """Return how long after one look at *topic* the next may follow."""
     return _PAUSES.get(topic, LEAST_PAUSE_S)
@@ -60,9 +68,8 @@ def pause_s(topic: str) -> float:
 class Board:
     """The newest update of every topic. A watcher who was away reads what is newer than its last number."""
 
-    def __init__(self, first_seq: int) -> None:
-        """Number updates from *first_seq*: who was told numbers by a process of before must not miss ours."""
-        self._seq = first_seq
+    def __init__(self) -> None:
+        self._seq = 0
         self._newest: dict[str, Update] = {}
 
     def put(self, topic: str, data: str) -> bool:

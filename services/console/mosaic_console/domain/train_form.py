@@ -149,7 +149,8 @@ def _group(name: str) -> str:
 
 
 def _control(name: str, facts: Mapping[str, Any]) -> Control:
-    kinds = facts.get("type", "string" if "enum" not in facts else "")
+    # A schema that names no type is taken by its default.
+    kinds = facts.get("type", _TYPES.get(type(facts.get("default")), "string"))
     kinds = [kinds] if isinstance(kinds, str) else [str(one) for one in kinds or ()]
     choices = tuple(shown(one) for one in facts.get("enum") or () if one is not None)
     kind = "choice" if choices else next((_KINDS[one] for one in kinds if one in _KINDS), "json")
@@ -160,6 +161,7 @@ def _control(name: str, facts: Mapping[str, Any]) -> Control:
     return Control(name, kind, str(facts.get("description", "")), default, choices, *ends)
 
 
+_TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 _KINDS = {"boolean": "flag", "integer": "integer", "number": "number", "string": "text"}
 
 

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from mosaic.comparison import MEASURES
 from mosaic.errors import BadInput
-from mosaic_console.domain.access import Permission
+from mosaic.hosting.access import needs
+from mosaic.model.identity import Permission
 from mosaic_console.domain.chart import HEX
 from mosaic_console.domain.problem import faults_of
 from mosaic_console.entrypoints.answers import answer
 from mosaic_console.entrypoints.looks import html, page
-from mosaic_console.entrypoints.needs import needs
 from mosaic_console.entrypoints.parts import ThePlatform
 from mosaic_console.handlers.comparing import Asked, as_csv, compared, pictures
 

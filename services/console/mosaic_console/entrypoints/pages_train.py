@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl, quote
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
-from mosaic_console.domain.access import Permission
+from mosaic.hosting.access import needs
+from mosaic.model.identity import Permission
 from mosaic_console.entrypoints.looks import html
-from mosaic_console.entrypoints.needs import needs
 from mosaic_console.entrypoints.parts import TheCaller, ThePlatform
 from mosaic_console.handlers.training import TrainForm, dry_run, see_form, start
 

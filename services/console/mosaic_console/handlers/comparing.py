@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mosaic.client import Run
+from mosaic.client import Episodes, Manifest, Run, Summary
 from mosaic.comparison import Arm, Comparison, compare, of_environment, of_name
 from mosaic.errors import BadInput
 from mosaic.model.run import RunFilter
@@ -53,17 +53,33 @@ class Pictures:
     intervals: Sequence[tuple[float, float, float] | None] = field(default=())
 
 
+@dataclass(frozen=True)
+class _Source:
+    """The platform as a comparison asks it: nobody waits before a page for a manifest that is not written yet."""
+
+    platform: Platform
+
+    def summaries(self, run_ids: Collection[str]) -> dict[str, Summary]:
+        return self.platform.summaries(run_ids)
+
+    def episodes(self, run_id: str, *, kind: str = "training") -> Episodes:
+        return self.platform.episodes(run_id, kind=kind)
+
+    def manifest(self, run_id: str, *, within_s: float = 0.0) -> Manifest:
+        return self.platform.manifest(run_id)
+
+
 def compared(platform: Platform, asked: Asked) -> Comparison:
     """Return what was *asked*.
 
     Raises:
         BadInput: no run was named, none fits, or they cannot be compared; it says why.
     """
-    runs = _chosen(platform, asked)
-    runs = of_environment(platform, runs, asked.env) if asked.env else runs
+    runs, source = _chosen(platform, asked), _Source(platform)
+    runs = of_environment(source, runs, asked.env) if asked.env else runs
     between = (-math.inf if asked.begin is None else asked.begin, math.inf if asked.end is None else asked.end)
     names = [name.strip() for name in asked.by.split(",") if name.strip()]
-    return compare(platform, runs, by=names, of=asked.of, at=asked.at, baseline=asked.baseline, between=between)
+    return compare(source, runs, by=names, of=asked.of, at=asked.at, baseline=asked.baseline, between=between)
 
 
 def pictures(told: Comparison, *, log_y: bool = False, with_traces: bool = False) -> Pictures:

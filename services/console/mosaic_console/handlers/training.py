@@ -9,11 +9,11 @@ from typing import Any
 from mosaic.client import Run
 from mosaic.errors import BadInput
 from mosaic.model.fleet import Worker
+from mosaic.model.identity import Caller
 from mosaic.model.run import Priority
 from mosaic.worker.environments import Environment, catalog, find
 from mosaic.worker.spelling import default_of, setting_of
 from mosaic.worker.suitability import pair_fault, why_unsuited
-from mosaic_console.domain.access import Caller
 from mosaic_console.domain.problem import faults_of
 from mosaic_console.domain.train_form import (
     Control,
@@ -136,18 +136,18 @@ def see_form(platform: Platform, values: Mapping[str, str]) -> TrainForm:
 
 def dry_run(platform: Platform, caller: Caller, form: TrainForm) -> TrainForm:
     """Return *form* with what would happen, or with every fault beside its field."""
-    if form.has_faults:
-        return form
+    # What cannot be read is left out of the body; what else is wrong is said at the same time.
     try:
-        return replace(form, prediction=predict(platform, caller, form.body))
+        told = predict(platform, caller, form.body)
     except BadInput as error:
         return _faulty(form, faults_of(error))
+    return form if form.has_faults else replace(form, prediction=told)
 
 
 def start(platform: Platform, caller: Caller, form: TrainForm, *, key: str) -> tuple[TrainForm, list[Run]]:
     """Return the runs that *form* makes, one for each seed, or the form with every fault beside its field."""
     if form.has_faults:
-        return form, []
+        return dry_run(platform, caller, form), []
     try:
         return form, submit(platform, caller, form.body, key=key)
     except BadInput as error:

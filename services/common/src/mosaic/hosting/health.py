@@ -8,7 +8,14 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
 
 from mosaic.errors import BadInput, Refused
 
@@ -61,6 +68,15 @@ def _split(address: str) -> tuple[str, int]:
         fault = f"{address!r} is not host:port, for example 127.0.0.1:8080; port 0 takes a free one"
         raise BadInput("health address", [fault])
     return host, int(port)
+
+
+def process_metrics() -> CollectorRegistry:
+    """Return a registry that already tells memory, CPU and garbage collection."""
+    metrics = CollectorRegistry()
+    ProcessCollector(registry=metrics)
+    PlatformCollector(registry=metrics)
+    GCCollector(registry=metrics)
+    return metrics
 
 
 def check(probes: Mapping[str, Probe]) -> dict[str, str]:
