@@ -15,6 +15,7 @@ from mosaic.model.audit import AuditEntry
 from mosaic.model.fleet import Announcement, Gpu, Node, Worker
 from mosaic.model.identity import Caller, Permission
 from mosaic_registry.domain import session
+from mosaic_registry.domain.admission import IssuedCertificate, check_worker
 from mosaic_registry.domain.announcement import check
 from mosaic_registry.domain.catalog import adopt
 from mosaic_registry.domain.fleet import (
@@ -51,6 +52,7 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime, pee
     Raises:
         BadInput: every fault of the announcement, or every way in which it contradicts the fleet.
         NoCommonProtocol: agent and registry cannot talk.
+        NotInvited: the agent was invited for another worker.
 
     """
     check(announcement)
@@ -58,6 +60,7 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime, pee
     token = session.new_token()
     with catalog.change() as draft:
         others = [one for one in draft.agents() if one.alive and one.agent_id != announcement.agent_id]
+        _check_certificate(peer, announcement.worker.name, draft, now)
         node = _join_node(announcement, draft, others)
         before = draft.agent(announcement.agent_id)
         agent = RegisteredAgent(
@@ -76,7 +79,7 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime, pee
         draft.put_agent(agent)
         draft.put_worker(_adopted(announcement.worker, draft, others, now))
         if before and before.node_id != node.node_id:
-            _drop_empty_node(before.node_id, draft)
+            drop_empty_node(before.node_id, draft)
         after = {"node": node.node_id, "worker": agent.worker, "version": agent.worker_version}
         draft.audit(by_agent(peer, agent.agent_id, "agents:register", at=now, target=agent.agent_id, after=after))
     return Welcome(version, token)
@@ -126,7 +129,7 @@ def leave(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
         agent = draft.agent(agent_id)
         if agent is not None:
             draft.remove_agent(agent_id)
-            _drop_empty_node(agent.node_id, draft)
+            drop_empty_node(agent.node_id, draft)
 
 
 def describe_worker(name: WorkerName, *, catalog: Catalog) -> Worker:
@@ -210,7 +213,7 @@ def forget_dead(*, catalog: Catalog, now: datetime, after: timedelta) -> list[Ag
         gone = [agent for agent in (draft.agent(one.agent_id) for one in lost) if agent and not agent.alive]
         for agent in gone:
             draft.remove_agent(agent.agent_id)
-            _drop_empty_node(agent.node_id, draft)
+            drop_empty_node(agent.node_id, draft)
     return [agent.agent_id for agent in gone]
 
 
@@ -235,6 +238,18 @@ def _revive(agent: RegisteredAgent, gpus: Iterable[Gpu], *, catalog: Catalog, no
             draft.put_node(with_health(node, gpus))
 
 
+def _check_certificate(peer: Peer | None, worker: WorkerName, draft: Draft, now: datetime) -> None:
+    """Let an agent present the worker it was invited for; one whose certificate is from elsewhere can be denied too."""
+    if peer is None or peer.expires is None:
+        return
+    known = draft.certificate(peer.serial)
+    check_worker(known, worker)
+    if known is None:
+        agent_id = AgentId(peer.agent_id)
+        seen = IssuedCertificate(serial=peer.serial, agent_id=agent_id, issued_at=now, expires_at=peer.expires)
+        draft.put_certificate(seen)
+
+
 def _join_node(announcement: Announcement, draft: Draft, others: Sequence[RegisteredAgent]) -> Node:
     node = announcement.node
     known = draft.node(node.node_id)
@@ -256,7 +271,7 @@ def _adopted(presented: Worker, draft: Draft, others: Sequence[RegisteredAgent],
     return adopt(draft.worker(presented.name), stamped, other_versions=versions)
 
 
-def _drop_empty_node(node_id: NodeId, draft: Draft) -> None:
+def drop_empty_node(node_id: NodeId, draft: Draft) -> None:
     """Forget a node without agents, unless it drains: what the operator asked for outlives a restart."""
     node = draft.node(node_id)
     if node and not node.draining and all(agent.node_id != node_id for agent in draft.agents()):
