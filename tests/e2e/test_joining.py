@@ -71,7 +71,7 @@ def test_an_agent_joins_works_and_goes_on_while_the_registry_is_away(stack: Stac
     assert holder is not None
     assert "mosaic://agent/joiner" == holder.uri
 
-    run = submit(stack.mosaic, episodes=20, steps=20, pause_s=0.01)
+    run = submit(stack.mosaic, episodes=20, steps=20, pause_ms=10)
     wait_for_state(stack.mosaic, run.run_id, RunState.RUNNING)
     stack.parts["registry"].kill()
     ended = wait_for_end(stack.mosaic, run.run_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 
 from mosaic.errors import BadInput, Refused
@@ -24,6 +24,11 @@ class KeptInvite(Invite):
     #: SHA-256 of the secret.
     digest: str
 
+    @property
+    def known(self) -> Invite:
+        """What others may know of it."""
+        return Invite(**{field.name: getattr(self, field.name) for field in fields(Invite)})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedCertificate(AgentCertificate):
@@ -31,6 +36,11 @@ class IssuedCertificate(AgentCertificate):
 
     #: SHA-256 of the public key.
     key_digest: str = ""
+
+    @property
+    def known(self) -> AgentCertificate:
+        """What others may know of it."""
+        return AgentCertificate(**{field.name: getattr(self, field.name) for field in fields(AgentCertificate)})
 
 
 class NotInvited(Refused):

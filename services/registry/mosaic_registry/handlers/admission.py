@@ -60,7 +60,7 @@ def invite(
         draft.put_invite(kept)
         after = {"uses": uses, "expires_at": kept.expires_at.isoformat(), "worker": worker}
         draft.audit(by(caller, "agents:invite", at=now, target=kept.invite_id, after=after))
-    return token, kept
+    return token, kept.known
 
 
 def admitted(caller: Caller, *, catalog: Catalog, now: datetime) -> Admitted:
@@ -68,8 +68,8 @@ def admitted(caller: Caller, *, catalog: Catalog, now: datetime) -> Admitted:
     _check_may(caller)
     with catalog.change() as draft:
         draft.forget_admissions(expired_before=now - timedelta(days=1))
-        invites = (one for one in draft.invites() if one.uses and now < one.expires_at)
-        certificates = (one for one in draft.certificates() if now < one.expires_at)
+        invites = (one.known for one in draft.invites() if one.uses and now < one.expires_at)
+        certificates = (one.known for one in draft.certificates() if now < one.expires_at)
         return Admitted(tuple(invites), tuple(certificates))
 
 
