@@ -37,9 +37,9 @@ def running_platform(home: Path, slots: int = 4) -> Iterator[Mosaic]:
     """Run everything in this process, as ``mosaic up`` does, with its state in *home*."""
     configure_logs("bench", level="warning")
     platform = Platform(home, {**os.environ, "MOSAIC_HOME": str(home)}, slots=slots)
-    endpoints = platform.start()
+    login = platform.start()
     try:
-        with Mosaic(endpoints) as fleet:
+        with Mosaic(login) as fleet:
             _end_leftovers(fleet)
             yield fleet
     finally:

@@ -93,7 +93,7 @@ def work(events: int) -> None:
 
 def be_agent(url: str, events: int) -> None:
     """Be the agent of one attempt: read the worker's pipe, spool, ship; say when the worker began and what it took."""
-    publisher = Publisher(url, event_topology())
+    publisher = Publisher(url)
     shipper = Shipper(BrokerFrameSink(publisher))
     shipper.start()
     with tempfile.TemporaryDirectory() as folder:
@@ -215,7 +215,7 @@ def measure_bare(amqp_url: str, events: int) -> float:
     per_batch = FRAME_BYTES // LINE_BYTES
     body = some_lines(0, per_batch)
     message = Message(EVENTS, event_routing_key(RUN_ID, 4), body)
-    publisher = Publisher(amqp_url, event_topology())
+    publisher = Publisher(amqp_url)
     publisher.publish([message])
     batches = events // per_batch
     started = time.time()

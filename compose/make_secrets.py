@@ -9,41 +9,47 @@ It needs only Python, so that it also runs on a host that keeps the secrets of a
 from __future__ import annotations
 
 import argparse
+import base64
+import hashlib
+import json
 import re
 import secrets
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 SERVICES = ("registry", "scheduler", "telemetry")
+#: Each library's agents have an account of their own at the broker.
+AGENTS = ("reference", "cleanrl", "xuance", "rllib", "sb3")
+#: What nobody could use: the oldest go when there is more of it, before it fills the broker's disk.
+_DEAD_BYTES = 256 * 1024 * 1024
 #: Everybody in the container may read them: who gets which folder is decided by what is mounted.
 _FILE_MODE = 0o444
 _FOLDER_MODE = 0o755
 #: On the host, nobody but who made the set comes as far as that.
 _SET_MODE = 0o700
 _WEAKEST = 16
-#: Where passwords stand: in an address, and in the words of RabbitMQ, Redis and PostgreSQL.
-_PASSWORDS = re.compile(
-    r"://[^:/@\s]*:([^:/@\s]*)@|^default_pass *= *(\S*)|^requirepass +(\S*)|PASSWORD '([^']*)'", re.MULTILINE
-)
+#: Where passwords stand: in an address, and in the words of PostgreSQL. RabbitMQ and Redis get digests of them.
+_PASSWORDS = re.compile(r"://[^:/@\s]*:([^:/@\s]*)@|PASSWORD '([^']*)'", re.MULTILINE)
 
 
 def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(32)) -> dict[str, str]:
     """Return every file of a set by its path; each *password* is used for one account."""
     databases = {service: password() for service in SERVICES}
-    broker_password, redis_password = password(), password()
-    event_key = password()
-    broker_url = f"amqp://mosaic:{broker_password}@rabbitmq:5672/"
+    brokers = {user: password() for user in ("scheduler", "telemetry", *(f"agent-{agent}" for agent in AGENTS))}
+    redis_password, event_key = password(), password()
     urls = {service: f"postgresql://{service}:{own}@postgres/{service}" for service, own in databases.items()}
     return {
         "postgres/password": password(),
         "postgres/databases.sql": "".join(_database(service, own) for service, own in databases.items()),
-        "rabbitmq/credentials.conf": f"default_user = mosaic\ndefault_pass = {broker_password}\n",
-        "redis/redis.conf": f"requirepass {redis_password}\n",
+        "rabbitmq/definitions.json": json.dumps(_definitions(brokers), indent=2) + "\n",
+        "redis/redis.conf": _redis_users(redis_password),
         **{f"{service}/database-url": url for service, url in urls.items()},
-        **{f"{reader}/broker-url": broker_url for reader in ("scheduler", "telemetry", "agent")},
+        **{f"{user}/broker-url": f"amqp://{user}:{own}@rabbitmq:5672/" for user, own in brokers.items()},
         **{f"{reader}/event-key": event_key for reader in ("scheduler", "telemetry")},
-        "telemetry/redis-url": f"redis://:{redis_password}@redis:6379/0",
+        "telemetry/redis-url": f"redis://telemetry:{redis_password}@redis:6379/0",
+        "console/token": f"{password()}\n",
     }
 
 
@@ -54,7 +60,7 @@ def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
 
 def passwords_in(text: str, name: str) -> list[str]:
     """Return the passwords in the file called *name* that holds *text*."""
-    if name.endswith(("/password", "/event-key")):
+    if name.endswith(("/password", "/event-key", "/token")):
         return [text.strip()]
     return [found[found.lastindex or 0] for found in _PASSWORDS.finditer(text)]
 
@@ -80,6 +86,56 @@ def main() -> int:
     if faults:
         sys.stderr.write("a part of a set is never made: complete it, or remove all of it\n")
     return 1 if faults else 0
+
+
+def rights(role: str, queues: str = "") -> dict[str, str]:
+    """Return what the RabbitMQ user of *role* may configure, write and read; *queues* are those of an agent."""
+    events, dead = r"mosaic\.events(\..+)?", r"dispatch\.dead"
+    configure, write, read = {
+        # Through the default exchange it reaches every agent's queue, and it alone does.
+        "scheduler": (dead, rf"amq\.default|mosaic\.events|{dead}", dead),
+        "telemetry": (events, events, events),
+        "agent": (queues, rf"mosaic\.events|{dead}", queues),
+    }[role]
+    return {"configure": f"^({configure})$", "write": f"^({write})$", "read": f"^({read})$"}
+
+
+def _definitions(passwords: Mapping[str, str]) -> dict[str, Any]:
+    """Return the users of RabbitMQ: none of them is an administrator."""
+    policy = {"max-length-bytes": _DEAD_BYTES, "overflow": "drop-head"}
+    return {
+        "vhosts": [{"name": "/"}],
+        "users": [_user(name, password) for name, password in passwords.items()],
+        "permissions": [{"user": name, "vhost": "/", **_rights_of(name)} for name in passwords],
+        "policies": [
+            {
+                "vhost": "/",
+                "name": "dead-events",
+                "pattern": r"^mosaic\.events\.dead$",
+                "apply-to": "queues",
+                "priority": 0,
+                "definition": policy,
+            }
+        ],
+    }
+
+
+def _rights_of(user: str) -> dict[str, str]:
+    role, _, library = user.partition("-")
+    return rights(role, rf"dispatch\.{library}\..+")
+
+
+def _user(name: str, password: str) -> dict[str, Any]:
+    salt = secrets.token_bytes(4)
+    digest = base64.b64encode(salt + hashlib.sha256(salt + password.encode()).digest()).decode()
+    algorithm = "rabbit_password_hashing_sha256"
+    return {"name": name, "password_hash": digest, "hashing_algorithm": algorithm, "tags": []}
+
+
+def _redis_users(password: str) -> str:
+    """Return the only user of Redis, who may pass on news on one channel and nothing else."""
+    may = "resetchannels &mosaic:live -@all +publish +subscribe +unsubscribe +ping"
+    return f"user default off\nuser telemetry on #{hashlib.sha256(password.encode()).hexdigest()} {may}\n"
 
 
 def _database(service: str, password: str) -> str:

@@ -31,6 +31,7 @@ from mosaic.model.variables import ALLOWED, OWN_PREFIX
 from mosaic.wire.status import STATUS
 from mosaic.worker.schema import config_schema
 from mosaic_console.entrypoints.app import documented
+from mosaic_console.settings import Settings as ConsoleSettings
 from mosaic_registry.settings import Settings as RegistrySettings
 from mosaic_scheduler.settings import Settings as SchedulerSettings
 from mosaic_telemetry.settings import Settings as TelemetrySettings
@@ -44,6 +45,7 @@ SETTINGS = (
     ("Registry", "MOSAIC_REGISTRY", RegistrySettings),
     ("Scheduler", "MOSAIC_SCHEDULER", SchedulerSettings),
     ("Telemetry", "MOSAIC_TELEMETRY", TelemetrySettings),
+    ("Console", "MOSAIC_CONSOLE", ConsoleSettings),
     ("Agent", "MOSAIC_AGENT", AgentSettings),
 )
 

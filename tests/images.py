@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-SERVICES = ("registry", "scheduler", "telemetry")
+SERVICES = ("registry", "scheduler", "telemetry", "console")
 WORKERS = ("cleanrl", "reference", "rllib", "sb3", "xuance")
 DOCKERFILES = sorted(
     path.relative_to(ROOT).as_posix()

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from mosaic.client import Login
 from mosaic.testing.ports import free_port
-from mosaic_console.adapters.token_file import TokenFile
 from tests.stack.embedded import Machine
 from tests.stack.reports import pytest_runtest_makereport
 from tests.stack.waiting import until
@@ -46,7 +46,7 @@ class Desk:
     def submit(self, **asked: object) -> str:
         """Submit a drill by REST and return its id."""
         body = {"worker": "drill", "seed": 3, "resources": {"cpus": 0.1, "memory_mb": 16}, **asked}
-        token, _ = TokenFile(self.machine.home).read()
+        token = Login.running(self.machine.home).token
         got = httpx2.post(f"{self.url}/api/v1/runs", json=body, headers={"Authorization": f"Bearer {token}"})
         assert 201 == got.status_code, got.text
         return str(got.json()[0]["run_id"])

@@ -39,16 +39,17 @@ class Project:
 
     name: str
     files: tuple[str, ...]
-    ports: dict[str, int]
+    port: int
 
     def compose(self, *command: str) -> str:
         """Run ``docker compose``; return what it printed."""
-        chosen = {f"MOSAIC_{service.upper()}_PORT": str(port) for service, port in self.ports.items()}
+        chosen = {"MOSAIC_CONSOLE_PORT": str(self.port)}
         return _run(["docker", "compose", "--project-name", self.name, *_flags(self.files), *command], chosen)
 
     def mosaic(self, *command: str) -> str:
         """Run the ``mosaic`` command against this platform; return what it printed."""
-        chosen = {f"MOSAIC_ENDPOINT_{service.upper()}": f"127.0.0.1:{port}" for service, port in self.ports.items()}
+        token = self.compose("exec", "-T", "console", "cat", "/run/secrets/token").strip()
+        chosen = {"MOSAIC_URL": f"http://127.0.0.1:{self.port}", "MOSAIC_TOKEN": token}
         return _run([sys.executable, "-m", "mosaic.cli", *command], chosen)
 
     def left(self) -> list[str]:
@@ -69,7 +70,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
     name = f"mosaic-test-{secrets.token_hex(4)}"
     labelled = tmp_path / "labels.json"
     labelled.write_text(json.dumps(_labels(name)), encoding="utf-8")
-    made = Project(name, (*SETS["plain"], str(labelled)), {service: free_port() for service in SERVICES})
+    made = Project(name, (*SETS["plain"], str(labelled)), free_port())
     yield made
     made.compose("down", "--volumes", "--timeout", "10")
 

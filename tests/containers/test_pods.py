@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mosaic.client import Endpoints, Mosaic, RunSpec
+from mosaic.client import Login, Mosaic, RunSpec
 from mosaic.lifecycle import RunState
 from mosaic.testing.containers.engine import connect, require_images, without_reaper
 from mosaic.testing.containers.ownership import labels_of, remove_stack
 from mosaic.testing.containers.part import Part
-from mosaic.testing.containers.platform import GRPC_PORTS
+from mosaic.testing.containers.platform import CONSOLE_PORT
 from mosaic.testing.containers.runs import StackRun
 from tests.containers.pods import recipe_of
 from tests.contract.k8s.kubectl import render
@@ -53,8 +53,9 @@ def _start(manifests: Manifests, folder: Path, closing_all: ExitStack) -> dict[s
 
 
 def test_a_run_goes_through_the_pods_and_its_agent_leaves(parts: dict[str, Part]) -> None:
-    endpoints = Endpoints(**{name: parts[name].address(GRPC_PORTS[name]) for name in SERVICES})
-    with Mosaic(endpoints) as fleet:
+    token = parts["console"].execute("cat", "/run/secrets/token").strip()
+    login = Login(f"http://{parts['console'].address(CONSOLE_PORT)}", token)
+    with Mosaic(login) as fleet:
         submission = RunSpec("reference", {"env_id": "FrozenLake-v1", "total_steps": 2000}, seed=1)
         run = StackRun(fleet, fleet.submit(submission)[0].run_id).wait()
         left = parts["announce-reference"].container.wait(timeout=60)

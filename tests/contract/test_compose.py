@@ -53,11 +53,10 @@ def test_no_agent_reaches_a_store_but_the_broker():
     assert COMPOSE["networks"]["stores"]["internal"] is True
 
 
-def test_what_is_published_is_published_on_the_loopback_address():
-    published = [port for part in PARTS.values() for port in part.get("ports", ())]
+def test_the_console_alone_is_published_and_on_the_loopback_address():
+    published = {name: part["ports"] for name, part in PARTS.items() if "ports" in part}
 
-    assert len(SERVICES) == len(published)
-    assert [] == [port for port in published if not port.startswith("${MOSAIC_BIND:-127.0.0.1}:")]
+    assert {"console": ["${MOSAIC_BIND:-127.0.0.1}:${MOSAIC_CONSOLE_PORT:-7420}:7420"]} == published
 
 
 @pytest.mark.parametrize("name", [*SERVICES, *AGENTS])
@@ -92,7 +91,7 @@ def test_no_password_stands_in_any_compose_file():
 
 def test_a_part_sees_only_its_own_secrets():
     seen = {name: _secret_volumes(part) for name, part in PARTS.items() if name != "secrets"}
-    own = {name: {"secrets-agent" if name in AGENTS else f"secrets-{name}"} for name in seen}
+    own = {name: {f"secrets-{name}"} for name in seen}
 
     assert own == seen
 

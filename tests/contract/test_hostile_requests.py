@@ -146,7 +146,7 @@ def registry(url: Url, folder: Path) -> Iterator[Served]:
             "Heartbeat": display(registry_pb2.HeartbeatRequest),
             "Retire": display(registry_pb2.RetireRequest),
             "Leave": display(registry_pb2.LeaveRequest),
-            "RenewCertificate": lambda: registry_pb2.RenewCertificateRequest(agent_id="agent", request=b"x"),
+            "RenewCertificate": lambda: registry_pb2.RenewCertificateRequest(agent_id="agent", request="x"),
             "Invite": lambda: registry_pb2.InviteRequest(uses=1, ttl_s=60),
             "ListAdmitted": registry_pb2.ListAdmittedRequest,
             "RevokeAgent": lambda: registry_pb2.RevokeAgentRequest(agent_id="agent"),
@@ -204,6 +204,9 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
                 team=scheduler_pb2.Team(name="vision", weight=2), terms=["weight"]
             ),
             "ListTeams": scheduler_pb2.ListTeamsRequest,
+            "SetSecret": lambda: scheduler_pb2.SetSecretRequest(name="hub", value="x", team="vision"),
+            "ListSecrets": scheduler_pb2.ListSecretsRequest,
+            "DeleteSecret": lambda: scheduler_pb2.DeleteSecretRequest(name="hub", team="vision"),
             "Claim": claim,
             "Renew": renew,
             "Report": report,

@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 
 import mosaic.model
 from mosaic.errors import BadInput
-from mosaic.model import admission, attempt, audit, fleet, identity, people, resources, run, team
+from mosaic.model import admission, attempt, audit, fleet, identity, people, resources, run, secret, team
 from mosaic.model.codec import from_json, to_json
 from mosaic.wire import codec
 from mosaic.wire.v1 import audit_pb2, identity_pb2, registry_pb2, scheduler_pb2
@@ -45,6 +45,7 @@ MESSAGES: Mapping[type, type[Message]] = {
     attempt.Report: scheduler_pb2.ReportRequest,
     team.Quota: scheduler_pb2.Quota,
     team.Team: scheduler_pb2.Team,
+    secret.Secret: scheduler_pb2.Secret,
     audit.AuditEntry: audit_pb2.AuditEntry,
     audit.AuditFilter: audit_pb2.ReadAuditRequest,
     admission.Invite: registry_pb2.Invite,

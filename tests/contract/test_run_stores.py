@@ -171,6 +171,19 @@ def test_the_outbox_keeps_what_was_not_sent_in_order(store: RunStore) -> None:
     assert [second] == store.outbox(10)
 
 
+def test_what_is_parked_is_kept_and_not_sent_until_it_is_tried_again(store: RunStore) -> None:
+    with store.write() as work:
+        first = work.send_later(OutboxMessage(OutboxKind.DISPATCH, RunId("01A"), 1, {"agent_id": "a1"}))
+        second = work.send_later(OutboxMessage(OutboxKind.RUN_FINISHED, RunId("01A"), 1))
+
+    store.park(first, "too large")
+
+    assert ([second], 1) == (store.outbox(10), store.parked())
+    store.unpark()
+    assert ([first, second], 0) == (store.outbox(10), store.parked())
+    assert [second] == store.outbox(10, after=first.message_id)
+
+
 def test_history_is_kept_in_order(store: RunStore) -> None:
     entries = [
         Change(RunId("01A"), number, NOON, "requeued", "running", "queued", "scheduler", "lost") for number in (1, 2)

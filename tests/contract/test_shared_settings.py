@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import typing
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mosaic.agent.settings import Settings as AgentSettings
-from mosaic.client.endpoints import Endpoints
 from mosaic.hosting.settings import RENAMED, SHARED, variables
 from mosaic.messaging.topology import DEFAULT_SHARDS
+from mosaic_console.settings import Settings as ConsoleSettings
 from mosaic_registry.settings import Settings as RegistrySettings
 from mosaic_scheduler.settings import Settings as SchedulerSettings
 from mosaic_telemetry.settings import Settings as TelemetrySettings
@@ -21,10 +20,11 @@ PROCESSES: dict[str, type[Any]] = {
     "MOSAIC_REGISTRY": RegistrySettings,
     "MOSAIC_SCHEDULER": SchedulerSettings,
     "MOSAIC_TELEMETRY": TelemetrySettings,
+    "MOSAIC_CONSOLE": ConsoleSettings,
     "MOSAIC_AGENT": AgentSettings,
 }
 #: What each process listens on and keeps for itself.
-OWN = {"database_url", "grpc_address", "health_address", "log_level"}
+OWN = {"database_url", "grpc_address", "health_address", "log_level", "runs_root"}
 
 
 def test_what_two_processes_have_is_shared_or_its_own_by_design() -> None:
@@ -46,12 +46,6 @@ def test_no_old_name_is_read_again() -> None:
     read = {variable for prefix, cls in PROCESSES.items() for variable in variables(cls, prefix)}
 
     assert not RENAMED.keys() & read
-
-
-def test_clients_find_the_services_under_the_same_names(tmp_path: Path) -> None:
-    env = {SHARED[f"{name}_address"]: f"{name}:1" for name in ("registry", "scheduler", "telemetry")}
-
-    assert Endpoints("registry:1", "scheduler:1", "telemetry:1") == Endpoints.find(env, tmp_path)
 
 
 def test_events_are_spread_alike_by_default() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from mosaic_console.adapters.token_file import TokenFile
+from mosaic.client import Login
 from tests.stack.embedded import Machine
 from tests.stack.waiting import until
 
@@ -35,8 +35,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 @pytest.fixture
 def script(machine: Machine) -> Iterator[httpx2.Client]:
     """What a script of the same user has."""
-    token, url = TokenFile(machine.home).read()
-    with httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30) as client:
+    login = Login.running(machine.home)
+    headers = {"Authorization": f"Bearer {login.token}"}
+    with httpx2.Client(base_url=login.url, headers=headers, timeout=30) as client:
         yield client
 
 
@@ -56,7 +57,7 @@ def followed(script: httpx2.Client, run_id: str, last: str = "") -> list[tuple[i
         seq = 0
         for line in stream.iter_lines():
             key, _, value = line.partition(": ")
-            seq = int(value) if key == "id" else seq
+            seq = int(value.partition(".")[2]) if key == "id" else seq
             if key == "data":
                 found.append((seq, json.loads(value)))
                 if found[-1][1]["run"]["state"] == "succeeded":
@@ -106,7 +107,7 @@ def test_faults_of_the_scheduler_come_one_by_one(script: httpx2.Client) -> None:
 
 
 def test_a_stranger_gets_nothing_and_loopback_is_all_there_is(machine: Machine) -> None:
-    _, url = TokenFile(machine.home).read()
+    url = Login.running(machine.home).url
     with httpx2.Client(base_url=url) as stranger:
         assert [401] * 3 == [stranger.get(path).status_code for path in ("/", "/api/v1/runs", "/static/app.css")]
         assert [200, 200] == [stranger.get(path).status_code for path in ("/healthz", "/readyz")]
@@ -127,7 +128,7 @@ def test_the_command_makes_a_link_that_works_once(machine: Machine) -> None:
 
 
 def test_no_credential_is_in_any_log(machine: Machine, script: httpx2.Client) -> None:
-    token, _ = TokenFile(machine.home).read()
+    token = Login.running(machine.home).token
     script.get("/api/v1/runs")
 
     for path in machine.home.rglob("*"):
@@ -139,4 +140,4 @@ def test_a_console_elsewhere_than_on_loopback_is_refused(machine: Machine) -> No
     typed = machine.type("up", "--home", str(machine.home.parent / "other"), "--console", "0.0.0.0:7420")
 
     assert 4 == typed.exit_code
-    assert "the console listens on 127.0.0.1 only, not on 0.0.0.0" in typed.errors
+    assert "`mosaic up` listens on 127.0.0.1 only, not on 0.0.0.0" in typed.errors

@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from mosaic.client import Mosaic
 from mosaic.errors import RunNotFound, RunUnfinished
 from mosaic.lifecycle import RunState
-from tests.stack.embedded import Machine, finish
+from tests.stack.embedded import Machine, finish, next_line
 from tests.stack.runs import submit, wait_for_end, wait_for_state
 from tests.stack.waiting import until
 
@@ -46,15 +45,6 @@ def start_run(machine: Machine) -> str:
     return run_id
 
 
-def first_line(typed: subprocess.Popen[str]) -> str:
-    """Return the first line that a command prints, and leave the rest to be read by whoever finishes it."""
-    assert typed.stdout is not None
-    line = b""
-    while not line.endswith(b"\n") and (byte := os.read(typed.stdout.fileno(), 1)):
-        line += byte
-    return line.decode()
-
-
 def restart(machine: Machine) -> None:
     """Stop the platform in good order and start it again; its ports are others then."""
     machine.interrupt()
@@ -66,7 +56,7 @@ def test_follow_goes_on_until_the_run_has_ended(stack: Machine) -> None:
     following = stack.begin("follow", run_id)
     tailing = stack.begin("events", run_id, "--follow", "--jsonl")
     reading = stack.begin("logs", run_id, "--follow", "--json")
-    begun = {typed: first_line(typed) for typed in (following, tailing, reading)}
+    begun = {typed: next_line(typed) for typed in (following, tailing, reading)}
 
     restart(stack)
 
@@ -106,7 +96,7 @@ def test_who_stops_watching_is_told_that_the_run_goes_on(stack: Machine, words: 
         run_id = submit(mosaic, **ENDLESS, garbage=True).run_id
         wait_for_state(mosaic, run_id, RunState.RUNNING)
         watching = stack.begin(*words.split(), run_id)
-        first_line(watching)
+        next_line(watching)
 
         watching.send_signal(signal.SIGINT)
 
@@ -126,8 +116,8 @@ def test_who_stops_watching_is_told_that_the_run_goes_on(stack: Machine, words: 
 def test_who_submits_and_stops_watching_is_told_that_the_runs_go_on(stack: Machine) -> None:
     words = ("submit", "drill", "--seed", "1..2", "--cpus", "0.1", "--set", "episodes=100000", "--set", "pause_ms=50")
     watching = stack.begin(*words, "--follow")
-    first = first_line(watching)
-    until(lambda: "running" in first_line(watching), what="a run")
+    first = next_line(watching)
+    until(lambda: "running" in next_line(watching), what="a run")
 
     watching.send_signal(signal.SIGINT)
 

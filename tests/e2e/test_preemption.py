@@ -80,7 +80,7 @@ def test_cancelling_a_run_that_is_being_preempted_ends_it(stack: Stack) -> None:
 
     run_id = until(leaving, what="a run to be asked to leave")
     assert run_id is not None
-    stack.mosaic.cancel(run_id, actor="ada", reason="enough")
+    stack.mosaic.cancel(run_id, reason="enough")
 
     ended = wait_for_end(stack.mosaic, run_id)
     assert (RunState.CANCELLED, 1) == (ended.run.state, len(ended.attempts))

@@ -102,7 +102,7 @@ def test_cancelling_ends_the_whole_process_group_however_stubborn(stack: Stack) 
     folder = stack.runs_root / run.run_id
     until(lambda: len(worker_processes(folder)) == 2, what="the worker and its child")
 
-    stack.mosaic.cancel(run.run_id, actor="ada", reason="enough")
+    stack.mosaic.cancel(run.run_id, reason="enough")
 
     ended = wait_for_end(stack.mosaic, run.run_id)
     assert RunState.CANCELLED == ended.run.state
@@ -174,15 +174,16 @@ def test_episodes_metrics_and_summaries_can_be_read(stack: Stack) -> None:
 def test_another_scheduler_takes_over_when_the_leader_is_killed(stack: Stack) -> None:
     going_on = submit(stack.mosaic, episodes=60, pause_ms=100.0)
     wait_for_state(stack.mosaic, going_on.run_id, RunState.RUNNING)
-    _, endpoints = stack.add_scheduler()
+    _, login = stack.add_scheduler()
 
     stack.parts["scheduler"].kill()
 
-    with Mosaic(endpoints) as through_the_other:
+    with Mosaic(login) as through_the_other:
         new = submit(through_the_other)
         for run in (new, going_on):
             ended = wait_for_end(through_the_other, run.run_id)
             assert [AttemptState.SUCCEEDED] == [attempt.state for attempt in ended.attempts]
     stack.parts["scheduler"].start()
     stack.parts["scheduler"].wait_until_ready()
-    stack.parts.pop("scheduler2").stop()
+    for name in ("console2", "scheduler2"):
+        stack.parts.pop(name).stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -27,9 +27,10 @@ from mosaic.errors import NotFound, RunNotFound, Unavailable, WorkerNotFound
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.lifecycle import AttemptState, RunState
 from mosaic.model.fleet import Agent, Fleet, Node, Worker
+from mosaic.model.identity import Caller
 from mosaic.model.resources import Lease
 from mosaic.model.run import RunFilter
-from mosaic_console.ports import RunPage
+from mosaic_console.ports import Position, RunPage
 
 NOON = datetime(2030, 1, 1, 12, 0, tzinfo=timezone.utc)
 SCHEMA = {"properties": {"env_id": {"type": "string", "default": "CartPole-v1"}, "total_steps": {"default": 1000}}}
@@ -71,6 +72,8 @@ class InMemoryPlatform:
     done: list[tuple[str, ...]] = field(default_factory=list)
     asked: list[RunSpec] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    #: In whose name it is asked.
+    user: str = ""
     #: While True telemetry is away.
     is_deaf: bool = False
 
@@ -78,6 +81,10 @@ class InMemoryPlatform:
         """Keep a run."""
         self.runs[run_id] = a_console_run(run_id, **more)
         return self.runs[run_id]
+
+    def of(self, caller: Caller) -> InMemoryPlatform:
+        """Return itself in the name of *caller*: what it keeps is the same."""
+        return replace(self, user=caller.user)
 
     def page(self, wanted: RunFilter, *, after: str = "", size: int = 100) -> RunPage:
         fits = [run for run in reversed(self.runs.values()) if not wanted.states or run.state in wanted.states]
@@ -110,21 +117,26 @@ class InMemoryPlatform:
         self.asked.append(asked)
         return [self.add(f"run-{len(self.runs) + 1}", user=asked.user, name=asked.name, state=RunState.QUEUED)]
 
-    def predict(self, asked: RunSpec, *, seeds: Sequence[int] = ()) -> list[str]:
+    def predict(self, asked: RunSpec, *, seeds: Sequence[int] = (), idempotency_key: str = "") -> list[str]:
         self.asked.append(asked)
         return ["it would be accepted"]
 
-    def cancel(self, run_id: str, *, actor: str = "", reason: str = "") -> Run:
-        return self._do("cancel", run_id, actor, RunState.CANCELLED)
+    def cancel(self, run_id: str, *, reason: str = "") -> Run:
+        return self._do("cancel", run_id, RunState.CANCELLED)
 
-    def pause(self, run_id: str, *, actor: str = "") -> Run:
-        return self._do("pause", run_id, actor, RunState.PAUSED)
+    def pause(self, run_id: str) -> Run:
+        return self._do("pause", run_id, RunState.PAUSED)
 
-    def resume(self, run_id: str, *, actor: str = "") -> Run:
-        return self._do("resume", run_id, actor, RunState.RUNNING)
+    def resume(self, run_id: str) -> Run:
+        return self._do("resume", run_id, RunState.RUNNING)
 
-    def retry(self, run_id: str, *, actor: str = "") -> Run:
-        return self._do("retry", run_id, actor, RunState.QUEUED)
+    def retry(self, run_id: str) -> Run:
+        return self._do("retry", run_id, RunState.QUEUED)
+
+    def watch(self, run_ids: Collection[str]) -> Generator[Run]:
+        for run_id in run_ids:
+            yield self.run(run_id).run
+        raise Unavailable("the scheduler went away")
 
     def explain(self, run_id: str) -> Explanation:
         return Explanation(("it waits for a GPU",), None, "", 1)
@@ -134,15 +146,21 @@ class InMemoryPlatform:
         run_id: str,
         *,
         attempt: int = 0,
-        from_seq: int | None = None,
+        start: Position | None = None,
         kinds: Collection[str] = (),
+        follow: bool = False,
         limit: int = 0,
-    ) -> Iterator[EventLine]:
-        yield EventLine(1, 1, 0.0, "step", b'{"event": "step"}')
-        yield EventLine(1, 2, 1.0, "log", b"no json")
+    ) -> Generator[list[EventLine]]:
+        told = [EventLine(1, 1, 0.0, "step", b'{"event": "step"}'), EventLine(1, 2, 1.0, "log", b"no json \xff")]
+        yield [line for line in told if (line.attempt, line.seq) >= (start or (0, 0))]
+        if self.is_deaf:
+            raise Unavailable("telemetry does not answer")
 
-    def logs(self, run_id: str, *, attempt: int = 0, tail: int = 0) -> Iterator[LogLine]:
-        yield from (LogLine(1, seq, 0.0, "stdout", "info", text) for seq, text in enumerate(self.log))
+    def logs(
+        self, run_id: str, *, attempt: int = 0, tail: int = 0, after: Position | None = None, follow: bool = False
+    ) -> Generator[list[LogLine]]:
+        told = [LogLine(1, seq, 0.0, "stdout", "info", text) for seq, text in enumerate(self.log)]
+        yield [line for line in told if (line.attempt, line.seq) > (after or (0, 0))][-tail:]
 
     def series(self, run_id: str, *, attempt: int = 0) -> list[SeriesInfo]:
         if self.is_deaf:
@@ -176,7 +194,7 @@ class InMemoryPlatform:
     def telemetry_fault(self) -> str:
         return ""
 
-    def manifest(self, run_id: str, *, within_s: float = 30.0) -> Manifest:
+    def manifest(self, run_id: str) -> Manifest:
         raise NotFound("the manifest is not written yet")
 
     def fleet(self) -> Fleet:
@@ -192,14 +210,18 @@ class InMemoryPlatform:
     def teams(self) -> list[Team]:
         return []
 
+    def set_team(self, name: str, terms: Mapping[str, Any]) -> Team:
+        self.done.append(("set_team", name, str(dict(terms))))
+        return Team(TeamName(name))
+
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         self.done.append(("drain", node_id or agent_id, str(draining)))
 
     def close(self) -> None:
         """Nothing is open."""
 
-    def _do(self, command: str, run_id: str, actor: str, state: RunState) -> Run:
+    def _do(self, command: str, run_id: str, state: RunState) -> Run:
         self.run(run_id)
-        self.done.append((command, run_id, actor))
+        self.done.append((command, run_id, self.user))
         self.runs[run_id] = replace(self.runs[run_id], state=state)
         return self.runs[run_id]

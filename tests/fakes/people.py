@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from mosaic.ids import TeamName, UserName
+from mosaic.model.audit import AuditEntry
 from mosaic_registry.domain.credential import KeptCredential
 from mosaic_registry.domain.guessing import Failures
 from mosaic_registry.domain.people import Account
@@ -55,6 +56,8 @@ class InMemoryPeopleDraft:
 
     def put_identity(self, issuer: str, subject: str, user: UserName) -> None:
         self.identities[issuer, subject] = user
+
+    def audit(self, entry: AuditEntry) -> None: ...
 
     def put_failures(self, failures: Failures) -> None:
         self.failures_by_key[failures.key] = failures

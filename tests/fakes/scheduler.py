@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, HeldAttempt, Launch, Report, RunFinished
 from mosaic.model.identity import Caller
 from mosaic.model.run import Run, RunAccepted, RunSpec
+from mosaic_scheduler.adapters.aes_vault import AesVault
 from mosaic_scheduler.adapters.sql_runs import SqlRuns
 from mosaic_scheduler.domain.run import ResumeGrade
 from mosaic_scheduler.domain.snapshot import Agent, Gpu, Node
@@ -24,7 +26,7 @@ from mosaic_scheduler.handlers import claims, commands, queries, submit
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.rounds import Rounds
 from mosaic_scheduler.handlers.submit import Request
-from mosaic_scheduler.ports import FleetView, RunStore, WorkerFacts
+from mosaic_scheduler.ports import FleetView, RunStore, Secrets, WorkerFacts
 from tests.fakes.calls import admin
 from tests.fakes.databases import migrated_file
 from tests.fakes.telemetry import KEY
@@ -68,29 +70,47 @@ class RecordingDispatcher:
     is_broken: bool = False
     #: How often it refused.
     refused: int = 0
+    #: What the dispatch of a run meets.
+    faults: dict[str, Exception] = field(default_factory=dict)
 
     def dispatch(self, queue: str, run_id: RunId, attempt: int) -> None:
         if self.is_broken:
             self.refused += 1
             raise BrokerUnavailable("the broker is away")
+        if run_id in self.faults:
+            raise self.faults[run_id]
         self.dispatched.append((queue, run_id, attempt))
 
 
 @dataclass
 class HeardTelemetry:
-    """Remembers what it was told; hears nothing of new runs while `is_away`."""
+    """Remembers what it was told; hears nothing of new runs while `is_away`.
+
+    What news of a run meets on its way can be set by run.
+    """
 
     published: list[RunFinished] = field(default_factory=list)
     accepted: list[RunAccepted] = field(default_factory=list)
     is_away: bool = False
+    faults: dict[str, Exception] = field(default_factory=dict)
+    #: Of which runs it was told something, heard or not, in order.
+    tried: list[str] = field(default_factory=list)
 
     def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
         if self.is_away:
             raise BrokerUnavailable("the broker is away")
+        self._meet(*(run.run_id for run in runs))
         self.accepted += runs
 
     def run_finished(self, finished: RunFinished) -> None:
+        self._meet(finished.run.run_id)
         self.published.append(finished)
+
+    def _meet(self, *run_ids: str) -> None:
+        self.tried += run_ids
+        for run_id in run_ids:
+            if run_id in self.faults:
+                raise self.faults[run_id]
 
 
 @dataclass
@@ -128,7 +148,8 @@ class Desk:
         self.fleet = FakeFleet(view or a_fleet())
         self.dispatcher = RecordingDispatcher()
         self.finished = HeardTelemetry()
-        self.secrets = KnownSecrets()
+        self.secrets: Secrets = KnownSecrets()
+        self.vault = AesVault(base64.b64encode(bytes(32)).decode())
         self.changes = ChangeSignal()
         self.settings = RoundSettings()
         self.rounds = self.new_rounds()
@@ -140,6 +161,7 @@ class Desk:
             fleet=self.fleet,
             dispatcher=self.dispatcher,
             telemetry=self.finished,
+            route=lambda run_id: run_id[-1],
             clock=self.clock,
             settings=self.settings,
         )
@@ -151,7 +173,8 @@ class Desk:
         return SchedulerApi(
             store=store or self.store,
             fleet=self.fleet,
-            secrets=self.secrets,
+            secret_values=self.secrets,
+            vault=self.vault,
             event_key=KEY,
             clock=self.clock,
             rounds=self.settings,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import grpc
 
-from mosaic.client import Endpoints
+from mosaic.client import Login
 from mosaic.errors import BadInput, RunNotFound
 from mosaic.hosting.access import needs
 from mosaic.hosting.grpc_server import GrpcServer, Registration
@@ -23,6 +24,7 @@ from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1.scheduler_pb2_grpc import SchedulerServicer, add_SchedulerServicer_to_server
 from mosaic_telemetry.entrypoints.service import build
 from mosaic_telemetry.settings import Settings
+from tests.fakes.front_door import front_door
 from tests.fakes.telemetry import EVENT_KEY, a_finished_run, encoded, episode, line
 
 _SUBMITTED = datetime(2026, 11, 16, tzinfo=UTC)
@@ -65,10 +67,12 @@ class Study:
         self._server = GrpcServer([*self._telemetry.registrations(), listing], "127.0.0.1:0", certificates().every())
         self._server.start()
         self._telemetry.start()
-        self.endpoints = Endpoints(*[self._server.address] * 3, certificates().service("console"))
+        self._closing = ExitStack()
+        self.login: Login = self._closing.enter_context(front_door(*[self._server.address] * 3))
 
     def stop(self) -> None:
         """End the services."""
+        self._closing.close()
         self._server.stop(0)
         self._telemetry.stop()
 

@@ -9,13 +9,14 @@ from queue import Empty, Queue
 from typing import Any
 from uuid import uuid4
 
+import kombu
 import pika
 import pytest
 from celery.worker import WorkController
 from kombu.exceptions import OperationalError
 from pika.exceptions import ChannelClosedByBroker
 
-from mosaic.agent.control.celery_listener import DEAD_QUEUE, IN_PROCESS_URL, TASK, CeleryDispatchListener, build_app
+from mosaic.agent.control.celery_listener import IN_PROCESS_URL, TASK, CeleryDispatchListener, build_app
 from tests.fakes.agent import eventually
 from tests.servers.handle import Server
 
@@ -33,7 +34,8 @@ class Desk:
 
     def dispatch(self, run_id: str, attempt: int = 1, **more: Any) -> None:
         ids = {"run_id": run_id, "attempt": attempt}
-        self._sender.send_task(TASK, kwargs=ids, exchange="", routing_key=self.queue, confirm_timeout=5, **more)
+        target = kombu.Queue(self.queue, kombu.Exchange(""), routing_key=self.queue, no_declare=True)
+        self._sender.send_task(TASK, kwargs=ids, queue=target, declare=[], confirm_timeout=5, **more)
 
     def next(self, timeout_s: float = 10.0) -> tuple[str, int]:
         return self.heard.get(timeout=timeout_s)
@@ -152,7 +154,6 @@ def test_a_dispatch_is_acknowledged_before_anything_is_executed(rabbitmq_url: st
 def test_celery_declares_our_queues_and_no_others(rabbitmq_url: str) -> None:
     with listening(rabbitmq_url) as desk, channel(rabbitmq_url) as broker:
         broker.queue_declare(desk.queue, passive=True)
-        broker.queue_declare(DEAD_QUEUE, passive=True)
 
         with pytest.raises(ChannelClosedByBroker, match="NOT_FOUND"):
             broker.queue_declare("celery_delayed_0", passive=True)

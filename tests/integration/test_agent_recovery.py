@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from mosaic.agent.execution.attempt_store import AttemptHome
 from mosaic.agent.execution.child import Trace
+from mosaic.agent.telemetry import spool
 from mosaic.processes import living_processes, read_birth
 from tests.fakes.agent import Bench, a_launch, eventually
 
@@ -31,6 +35,17 @@ say("checkpoint_saved", checkpoint_path="checkpoints/7.npz")
 for number in range(1000):
     say("custom", number=number)
     time.sleep(0.01)
+"""
+
+#: Says more than a pipe holds when it is to end, and saves then.
+CHATTY = """
+import pathlib, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+print("up", flush=True)
+signal.sigwait([signal.SIGTERM])
+for _ in range(4000):
+    print("x" * 1000, flush=True)
+pathlib.Path("saved").touch()
 """
 
 #: An agent in a process of its own, whose telemetry goes nowhere, until somebody kills it.
@@ -199,6 +214,32 @@ def test_a_death_while_the_books_are_closed_closes_them_once(tmp_path: Path) -> 
     bench.sink.wait_for(b'"attempt_ended"')
 
     assert sum(b'"attempt_ended"' in line for line in bench.sink.stream()) == 1
+    bench.agent.stop()
+
+
+def test_a_stop_on_a_full_disk_lets_workers_save_and_is_finished_by_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    bench = Bench(tmp_path, CHATTY, stop_timeout_s=60.0, settle_timeout_s=1.0)
+    bench.agent.start()
+    bench.run(grace=timedelta(seconds=30))
+    bench.sink.wait_for(b"up")
+    monkeypatch.setattr(spool, "_write_whole", refuse)
+    monkeypatch.setattr(AttemptHome, "save_final_report", refuse)
+
+    began = time.monotonic()
+    bench.agent.stop()
+
+    assert time.monotonic() - began < 20
+    assert (tmp_path / "runs" / "run-1" / "saved").exists()
+    monkeypatch.undo()
+    bench.restart()
+    assert "the agent restarted" in bench.scheduler.wait_for("failed").reason
+    bench.sink.wait_for(b'"attempt_ended"')
+    eventually(lambda: not bench.remembered)
     bench.agent.stop()
 
 

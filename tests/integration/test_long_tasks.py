@@ -108,7 +108,7 @@ def test_what_waits_behind_a_long_run_waits_in_the_database(stack: Stack, broker
     states = {stack.mosaic.run(run.run_id).run.state for run in waiting}
 
     assert {RunState.QUEUED} == states
-    assert 0 == broker.queues()[f"runs.drill.{long_run.agent_id}"]["messages"], "neither ready nor unacknowledged"
+    assert 0 == broker.queues()[f"dispatch.drill.{long_run.agent_id}"]["messages"], "neither ready nor unacknowledged"
     for run in waiting:
         stack.mosaic.cancel(run.run_id)
 
@@ -117,12 +117,12 @@ def test_only_the_declared_queues_exist(stack: Stack, broker: Broker, long_run: 
     """E11, E8: no queues for delays, none for remote control; E7: no argument that older brokers ignore."""
     queues = broker.queues()
 
-    dispatches = [name for name in queues if name.startswith("runs.drill.")]
+    dispatches = [name for name in queues if name.startswith("dispatch.drill.")]
     events = [name for name in queues if name.startswith("mosaic.events.")]
-    assert set(queues) == {*dispatches, *events, "runs.dead"}
-    arguments = queues[f"runs.drill.{long_run.agent_id}"]["arguments"]
+    assert set(queues) == {*dispatches, *events, "dispatch.dead"}
+    arguments = queues[f"dispatch.drill.{long_run.agent_id}"]["arguments"]
     assert "quorum" == arguments["x-queue-type"]
-    assert "runs.dead" == arguments["x-dead-letter-routing-key"]
+    assert "dispatch.dead" == arguments["x-dead-letter-exchange"]
     assert {"x-delivery-limit", "x-expires"} < arguments.keys()
     assert not {"x-consumer-timeout", "x-max-priority"} & arguments.keys()
 

@@ -26,6 +26,7 @@ from mosaic.hosting.database import open_engine
 from mosaic.hosting.grpc_server import GrpcServer
 from mosaic.hosting.health import check
 from mosaic.hosting.settings import variable_of
+from mosaic.messaging.connection import declare_once
 from mosaic.messaging.event_messages import BrokerFrameSink, frame_message, run_finished_message
 from mosaic.messaging.publisher import Message, Publisher
 from mosaic.messaging.topology import DEAD_EVENTS, EVENTS, QueueSpec, event_routing_key, event_topology
@@ -74,7 +75,8 @@ def calling(service: TelemetryService) -> Iterator[TelemetryStub]:
 
 @contextmanager
 def publishing(url: str) -> Iterator[Publisher]:
-    publisher = Publisher(url, event_topology())
+    declare_once(url, event_topology())
+    publisher = Publisher(url)
     try:
         yield publisher
     finally:

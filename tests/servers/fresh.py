@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -29,6 +30,19 @@ def fresh_vhost(server: Server) -> Iterator[str]:
         yield urlsplit(server.url)._replace(path=f"/{name}").geturl()
     finally:
         _manage(server, "DELETE", f"vhosts/{name}")
+
+
+@contextmanager
+def fresh_user(server: Server, url: str, rights: Mapping[str, str]) -> Iterator[str]:
+    """Yield the address of the same virtual host for a user who has *rights* there and none elsewhere."""
+    name, password = f"u-{uuid4().hex[:12]}", uuid4().hex
+    parts = urlsplit(url)
+    _manage(server, "PUT", f"users/{name}", json.dumps({"password": password, "tags": ""}).encode())
+    _manage(server, "PUT", f"permissions{parts.path}/{name}", json.dumps(dict(rights)).encode())
+    try:
+        yield parts._replace(netloc=f"{name}:{password}@{parts.hostname}:{parts.port}").geturl()
+    finally:
+        _manage(server, "DELETE", f"users/{name}")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.agent.execution.child import death_wrapper
-from mosaic.client import Endpoints, Mosaic
+from mosaic.client import Login, Mosaic
 from mosaic.testing.ports import free_port
 from tests.stack.environment import install_drill
 from tests.stack.process import Part
@@ -47,6 +47,15 @@ def finish(typed: subprocess.Popen[str]) -> Typed:
     return Typed(typed.returncode, output, errors)
 
 
+def next_line(typed: subprocess.Popen[str]) -> str:
+    """Return the next line that a command prints, and leave the rest to be read by whoever finishes it."""
+    assert typed.stdout is not None
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(typed.stdout.fileno(), 1)):
+        line += byte
+    return line.decode()
+
+
 class Machine:
     """One person's machine: a state directory with the drill installed, and a platform that may run in it."""
 
@@ -75,7 +84,7 @@ class Machine:
 
     def connect(self) -> Mosaic:
         """Return a client of the platform that runs now."""
-        return Mosaic(Endpoints.read(self.home))
+        return Mosaic(Login.running(self.home))
 
     def type(self, *words: str) -> Typed:
         """Run ``mosaic WORDS`` and return what became of it."""

@@ -8,23 +8,25 @@ from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from mosaic.client import Endpoints, Mosaic
+from compose.make_secrets import rights
+from mosaic.client import Login, Mosaic
 from mosaic.errors import MosaicError
 from mosaic.hosting.pki import CA_FILE
 from mosaic.hosting.settings import SHARED, variable_of
 from mosaic.testing.certificates import Certificates, environment
 from mosaic.testing.ports import free_port
 from tests.servers.choice import ServerSet
-from tests.servers.fresh import fresh_database, fresh_vhost
+from tests.servers.fresh import fresh_database, fresh_user, fresh_vhost
 from tests.servers.handle import KINDS, Server
 from tests.stack.environment import WORKER, install_drill
 from tests.stack.process import Part
 
 SERVICES = ("registry", "scheduler", "telemetry")
+_TOKEN = "the-token-of-the-tests"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Servers:
 
 @dataclass
 class Stack:
-    """Three services and some agents, in a ``with`` block; nothing of it outlives the block."""
+    """Three services, their console and some agents, in a ``with`` block; nothing of it outlives the block."""
 
     servers: Servers
     folder: Path
@@ -67,8 +69,9 @@ class Stack:
         self.join_address = f"127.0.0.1:{free_port()}"
         self._event_key = secrets.token_hex(32)
         self._chosen: dict[str, dict[str, str]] = {}
-        self._ports = {name: (free_port(), free_port()) for name in SERVICES}
+        self._ports = {name: (free_port(), free_port()) for name in (*SERVICES, "console")}
         self.parts |= {name: self._service(name) for name in SERVICES}
+        self.parts["console"], self.login = self._console("console", self.addresses)
         self.parts |= {name: self._agent(name) for name in self.agent_names}
         try:
             for part in self.parts.values():
@@ -78,7 +81,7 @@ class Stack:
         except BaseException:
             self._end()
             raise
-        self.mosaic = self._closing.enter_context(Mosaic(self.endpoints))
+        self.mosaic = self._closing.enter_context(Mosaic(self.login))
         return self
 
     def __exit__(
@@ -97,10 +100,9 @@ class Stack:
         return self.folder / "runs"
 
     @property
-    def endpoints(self) -> Endpoints:
+    def addresses(self) -> dict[str, str]:
         """Where the services are."""
-        addresses = (f"127.0.0.1:{self._ports[name][0]}" for name in SERVICES)
-        return Endpoints(*addresses, self.certificates.service("console"))
+        return {name: f"127.0.0.1:{self._ports[name][0]}" for name in SERVICES}
 
     def last_words(self) -> str:
         """Return the end of what every part printed and where the runs are, for a report."""
@@ -114,16 +116,20 @@ class Stack:
         part.wait_until_ready()
         return part
 
-    def add_scheduler(self) -> tuple[Part, Endpoints]:
-        """Start a second scheduler on the same database and return it with the endpoints that use it."""
+    def add_scheduler(self) -> tuple[Part, Login]:
+        """Start a second scheduler on the same database and return it with the way to a console that uses it."""
         name, health = "scheduler2", free_port()
         address = f"127.0.0.1:{self._second_scheduler}"
         chosen = {**self._chosen["scheduler"], "grpc_address": address, "health_address": f"127.0.0.1:{health}"}
         self._chosen[name] = chosen
         self.parts[name] = part = self._part(name, "mosaic_scheduler", "MOSAIC_SCHEDULER", chosen, health)
-        part.start()
-        part.wait_until_ready()
-        return part, replace(self.endpoints, scheduler=address)
+        self._ports["console2"] = (free_port(), free_port())
+        self.parts["console2"], login = self._console("console2", self.addresses | {"scheduler": address})
+        for started in (part, self.parts["console2"]):
+            started.start()
+        for started in (part, self.parts["console2"]):
+            started.wait_until_ready()
+        return part, login
 
     def _census(self) -> str:
         try:
@@ -160,6 +166,20 @@ class Stack:
         self._chosen[name] = chosen
         return self._part(name, f"mosaic_{name}", f"MOSAIC_{name.upper()}", chosen, health)
 
+    def _console(self, name: str, addresses: Mapping[str, str]) -> tuple[Part, Login]:
+        port, health = self._ports[name]
+        chosen = {
+            **{f"{service}_address": address for service, address in addresses.items()},
+            "token": _TOKEN,
+            "user": "ada",
+            "http_address": f"127.0.0.1:{port}",
+            "health_address": f"127.0.0.1:{health}",
+            "runs_root": str(self.runs_root),
+        }
+        self._chosen[name] = chosen
+        part = self._part(name, "mosaic_console", "MOSAIC_CONSOLE", chosen, health)
+        return part, Login(f"http://127.0.0.1:{port}", _TOKEN)
+
     def _registry_settings(self) -> dict[str, str]:
         return {
             "heartbeat_interval_s": "0.5",
@@ -170,7 +190,7 @@ class Stack:
 
     def _scheduler_settings(self) -> dict[str, str]:
         return {
-            "broker_url": self.broker_url,
+            "broker_url": self._broker_user("scheduler"),
             "event_key": self._event_key,
             "registry_address": f"127.0.0.1:{self._ports['registry'][0]}",
             "lease_s": str(self.lease_s),
@@ -179,7 +199,7 @@ class Stack:
 
     def _telemetry_settings(self) -> dict[str, str]:
         return {
-            "broker_url": self.broker_url,
+            "broker_url": self._broker_user("telemetry"),
             "event_key": self._event_key,
             "redis_url": self.servers.redis.url,
             "manifest_root": str(self.folder / "manifests"),
@@ -188,10 +208,10 @@ class Stack:
     def _agent(self, name: str, **more: str) -> Part:
         health = free_port()
         chosen = {
-            "registry_address": self.endpoints.registry,
+            "registry_address": self.addresses["registry"],
             # Agents find whichever scheduler answers, as behind a service address of a cluster.
-            "scheduler_address": f"ipv4:{self.endpoints.scheduler},127.0.0.1:{self._second_scheduler}",
-            "broker_url": self.broker_url,
+            "scheduler_address": f"ipv4:{self.addresses['scheduler']},127.0.0.1:{self._second_scheduler}",
+            "broker_url": self._broker_user("agent", rf"dispatch\.{WORKER}\.{name}"),
             "home": str(self.folder / "agents" / name),
             "runs_root": str(self.runs_root),
             "python": str(self.python),
@@ -205,6 +225,11 @@ class Stack:
             **more,
         }
         return self._part(name, "mosaic.agent", "MOSAIC_AGENT", chosen, health)
+
+    def _broker_user(self, role: str, queues: str = "") -> str:
+        """Return the address of the broker for a user with the rights of *role* alone."""
+        user = fresh_user(self.servers.rabbitmq, self.broker_url, rights(role, queues))
+        return self._closing.enter_context(user)
 
     def _part(self, name: str, module: str, prefix: str, chosen: Mapping[str, str], health: int) -> Part:
         service = prefix.rpartition("_")[2].lower()

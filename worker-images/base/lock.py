@@ -25,7 +25,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ROOT / "worker-images" / "base"
-SERVICES = ("registry", "scheduler", "telemetry")
+SERVICES = ("registry", "scheduler", "telemetry", "console")
 WORKERS = ("reference", "cleanrl", "xuance", "rllib", "sb3")
 
 #: The versions everything of ours was tested with.

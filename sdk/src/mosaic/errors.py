@@ -171,6 +171,18 @@ class BrokerUnavailable(Unavailable):
     code = "broker_unavailable"
 
 
+class QueueUnavailable(BrokerUnavailable):
+    """The broker works, but one of its queues takes nothing: it is missing, full, or has lost its replicas."""
+
+    code = "queue_unavailable"
+
+
+class MessageRefused(MosaicError):
+    """The broker will never take this message."""
+
+    code = "message_refused"
+
+
 class DatabaseUnavailable(Unavailable):
     """The database does not answer."""
 

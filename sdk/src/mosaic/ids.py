@@ -19,6 +19,7 @@ UserName = NewType("UserName", str)
 ID_GRAMMAR = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}\Z")
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_LENGTH = 26
 
 
 def is_id(text: str) -> bool:
@@ -31,3 +32,8 @@ def new_run_id(now: float | None = None) -> RunId:
     milliseconds = int((time.time() if now is None else now) * 1000)
     number = (milliseconds << 80) | int.from_bytes(os.urandom(10), "big")
     return RunId("".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5)))
+
+
+def is_run_id(text: str) -> bool:
+    """Tell whether *text* is a whole run id as `new_run_id` makes them."""
+    return len(text) == _ULID_LENGTH and all(letter in _CROCKFORD for letter in text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -68,17 +69,23 @@ def prepare(runs_root: Path, launch: Launch) -> tuple[RunDirectory, Path]:
 
     """
     directory = RunDirectory(runs_root / launch.run_id)
+    runs_root.mkdir(parents=True, exist_ok=True)
+    directory.path.mkdir(exist_ok=True)
+    with contextlib.suppress(PermissionError):  # it is somebody else's, who shares the place
+        directory.path.chmod(0o700)
     for name in _FOLDERS:
-        (directory.path / name).mkdir(parents=True, exist_ok=True)
+        (directory.path / name).mkdir(exist_ok=True)
     path = directory.path / "config" / f"attempt-{launch.attempt}.json"
-    path.write_text(json.dumps(_config(launch), indent=2), encoding="utf-8")
+    _write_anew(path, json.dumps(_config(launch), indent=2))
     return directory, path
 
 
 def child_environment(
     inherited: Mapping[str, str], launch: Launch, directory: RunDirectory, *, heartbeat_s: float
 ) -> dict[str, str]:
-    """Return the whole environment of a child: an allow-list of ours, what the run asks for, its secrets.
+    """Return the whole environment of a child: an allow-list of ours and what the run asks for.
+
+    Its secrets are handed over otherwise: what stands here, others on the machine may be able to read.
 
     Raises:
         BadInput: the run asks for variables that decide which code runs, or that cannot be.
@@ -92,7 +99,6 @@ def child_environment(
     environment |= dict.fromkeys(_THREAD_VARIABLES, threads)
     environment |= _of_operator(inherited)
     environment |= launch.spec.environment
-    environment |= launch.secrets
     environment |= {
         "PYTHONUNBUFFERED": "1",
         "CUDA_VISIBLE_DEVICES": ",".join(launch.lease.gpu_ids),
@@ -125,6 +131,15 @@ def mujoco_backend(find: Callable[[str], str | None]) -> str | None:
     if find("EGL") and find("GL"):
         return "egl"
     return "osmesa" if find("OSMesa") else None
+
+
+def _write_anew(path: Path, text: str) -> None:
+    # An earlier attempt may have left a link here, or put one in the place of the folder.
+    if path.parent.is_symlink():
+        raise NotADirectoryError(f"{path.parent} is a link")
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _config(launch: Launch) -> dict[str, object]:

@@ -5,25 +5,38 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from mosaic.client import Endpoints
-from mosaic_console.adapters.grpc_platform import GrpcPlatform
+from mosaic_console.adapters.grpc_platform import Endpoints, GrpcServices
+from mosaic_console.adapters.local_identity import LocalIdentity
 from mosaic_console.domain.keys import Keyring
-from mosaic_console.ports import Platform
+from mosaic_console.ports import Identity, Services
+from mosaic_console.settings import Settings
 
 
 @dataclass(frozen=True)
 class Parts:
     """The console's parts, connected but not served."""
 
-    platform: Platform
-    keyring: Keyring
-    #: Whom a valid credential stands for.
-    user: str
+    services: Services
+    identity: Identity
+    #: Names under which browsers and scripts reach it; any other is refused.
+    hosts: frozenset[str] = frozenset({"127.0.0.1", "localhost"})
+    #: Browsers reach it by TLS.
+    has_tls: bool = False
     #: Cookies are told apart by name and host, not by port: two platforms of one machine must not sign each other out.
     cookie: str = "mosaic_session"
+    runs_root: str = ""
 
 
-def build(endpoints: Endpoints, *, token: str, user: str, port: int) -> Parts:
-    """Connect to the services at *endpoints*; nothing is sent before the first request."""
-    keyring = Keyring(token, clock=time.monotonic)
-    return Parts(GrpcPlatform(endpoints), keyring, user, cookie=f"mosaic_session_{port}")
+def build(settings: Settings, *, port: int) -> Parts:
+    """Connect to the services; nothing is sent before the first request."""
+    addresses = (settings.registry_address, settings.scheduler_address, settings.telemetry_address)
+    # The prefix ties the cookie to one host, and browsers take it only where TLS is.
+    prefix = "__Host-" if settings.has_tls else ""
+    return Parts(
+        GrpcServices(Endpoints(*addresses, settings.tls)),
+        LocalIdentity(Keyring(settings.token, clock=time.monotonic), settings.user),
+        settings.hosts,
+        settings.has_tls,
+        f"{prefix}mosaic_session_{port}",
+        settings.runs_root,
+    )

@@ -1,10 +1,10 @@
-"""What the console needs from the world: the platform behind it."""
+"""What the console needs from the world: the services behind it, and who shows a credential."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 
 from mosaic.client import (
     Curve,
@@ -21,7 +21,13 @@ from mosaic.client import (
     Team,
 )
 from mosaic.model.fleet import Fleet, Worker
+from mosaic.model.identity import Caller
 from mosaic.model.run import RunFilter
+
+ItemT = TypeVar("ItemT", covariant=True)
+
+#: A place in what a run told: attempt and sequence number.
+Position = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +39,56 @@ class RunPage:
     next: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What somebody shows at the door."""
+
+    #: ``token`` or ``session``.
+    kind: str
+    secret: str = field(repr=False)
+
+
+class Identity(Protocol):
+    """Knows who stands behind a credential."""
+
+    def authenticate(self, credential: Credential) -> Caller | None:
+        """Return who shows it; None for a stranger. Asked with every request, so what is revoked ends at once."""
+
+    def new_code(self, caller: Caller) -> str:
+        """Return a code that opens one session for *caller*, once."""
+
+    def redeem(self, code: str) -> str | None:
+        """Return the secret of a new session, or None: *code* is unknown, used or too old."""
+
+    def end_session(self, secret: str) -> None:
+        """Close that session; the next request with it is a stranger's."""
+
+
+class Stream(Protocol[ItemT]):
+    """What comes one after the other; it may be closed while another thread waits for the next."""
+
+    def __iter__(self) -> Stream[ItemT]:
+        """Return itself."""
+
+    def __next__(self) -> ItemT:
+        """Return the next, or end."""
+
+    def close(self) -> None:
+        """Want no more; whoever waits is let go."""
+
+
+class Services(Protocol):
+    """The services behind the console."""
+
+    def of(self, caller: Caller) -> Platform:
+        """Return them as *caller* reaches them: what is asked is asked in their name."""
+
+    def close(self) -> None:
+        """Let go of the services."""
+
+
 class Platform(Protocol):
-    """The services. Every method raises a `mosaic.errors.MosaicError` that says what to do."""
+    """The services in somebody's name. Every method raises a `mosaic.errors.MosaicError` that says what to do."""
 
     def page(self, wanted: RunFilter, *, after: str = "", size: int = 100) -> RunPage:
         """Return at most *size* runs, newest first, that were submitted before run *after*."""
@@ -42,22 +96,28 @@ class Platform(Protocol):
     def run(self, run_id: str) -> RunDetail:
         """Return the run whose id is, starts with or ends with *run_id*, or which bears it as a name."""
 
+    def watch(self, run_ids: Collection[str]) -> Stream[Run]:
+        """Yield the runs as they stand, then each again after every change, until the scheduler goes away.
+
+        The end of the stream is an error.
+        """
+
     def submit(self, asked: RunSpec, *, seeds: Sequence[int] = (), idempotency_key: str = "") -> list[Run]:
         """Submit and return the runs, one for each seed."""
 
-    def predict(self, asked: RunSpec, *, seeds: Sequence[int] = ()) -> list[str]:
+    def predict(self, asked: RunSpec, *, seeds: Sequence[int] = (), idempotency_key: str = "") -> list[str]:
         """Return what a submit would lead to, without submitting."""
 
-    def cancel(self, run_id: str, *, actor: str = "", reason: str = "") -> Run:
+    def cancel(self, run_id: str, *, reason: str = "") -> Run:
         """End a run; an ended run stays as it is."""
 
-    def pause(self, run_id: str, *, actor: str = "") -> Run:
+    def pause(self, run_id: str) -> Run:
         """Stop a running run in place."""
 
-    def resume(self, run_id: str, *, actor: str = "") -> Run:
+    def resume(self, run_id: str) -> Run:
         """Let a paused run go on."""
 
-    def retry(self, run_id: str, *, actor: str = "") -> Run:
+    def retry(self, run_id: str) -> Run:
         """Submit an ended run again."""
 
     def explain(self, run_id: str) -> Explanation:
@@ -68,14 +128,17 @@ class Platform(Protocol):
         run_id: str,
         *,
         attempt: int = 0,
-        from_seq: int | None = None,
+        start: Position | None = None,
         kinds: Collection[str] = (),
+        follow: bool = False,
         limit: int = 0,
-    ) -> Iterator[EventLine]:
-        """Yield the stored events of a run in order."""
+    ) -> Stream[Sequence[EventLine]]:
+        """Yield the events of a run in order, several at once; one that follows ends when the run has ended."""
 
-    def logs(self, run_id: str, *, attempt: int = 0, tail: int = 0) -> Iterator[LogLine]:
-        """Yield the newest *tail* log lines."""
+    def logs(
+        self, run_id: str, *, attempt: int = 0, tail: int = 0, after: Position | None = None, follow: bool = False
+    ) -> Stream[Sequence[LogLine]]:
+        """Yield the newest *tail* log lines (0 = all) that come after *after*, and those that follow."""
 
     def series(self, run_id: str, *, attempt: int = 0) -> list[SeriesInfo]:
         """Return the curves that can be read."""
@@ -91,7 +154,7 @@ class Platform(Protocol):
         from_step: float | None = None,
         to_step: float | None = None,
     ) -> Curve:
-        """Return a curve, or a stretch of it, in at most *resolution* buckets."""
+        """Return a curve, or a stretch of it, in at most *resolution* buckets; 0 asks for every point."""
 
     def episodes(
         self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0
@@ -104,8 +167,8 @@ class Platform(Protocol):
     def telemetry_fault(self) -> str:
         """Return why telemetry can store nothing new at the moment; nothing when it can."""
 
-    def manifest(self, run_id: str, *, within_s: float = 30.0) -> Manifest:
-        """Return the manifest of an ended run."""
+    def manifest(self, run_id: str) -> Manifest:
+        """Return the manifest of an ended run; `NotFound` until it is written."""
 
     def fleet(self) -> Fleet:
         """Return machines, agents and workers as they stand."""
@@ -116,8 +179,8 @@ class Platform(Protocol):
     def teams(self) -> list[Team]:
         """Return every team that was set up."""
 
+    def set_team(self, name: str, terms: Mapping[str, Any]) -> Team:
+        """Set up a team, or change those of its terms that are given; None lifts a limit."""
+
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         """Take a node or an agent out of planning, or back in."""
-
-    def close(self) -> None:
-        """Let go of the services."""

@@ -29,7 +29,7 @@ def demonstrate(home: Path, *, env: str, seed: int) -> int:
     # Who is told to end by `mosaic down` ends as by Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _platform(home) as fleet:
-        (run,) = fleet.submit(WORKER, {"env_id": env}, seed=seed, name="demo", user="demo")
+        (run,) = fleet.submit(WORKER, {"env_id": env}, seed=seed, name="demo")
         out.print(f"[green]✓[/] run [bold]{run.run_id}[/] submitted: {WORKER} learns {display(env)}, seed {seed}")
         code = follow_runs(fleet, [run.run_id], quiet=False, hints=False)
         out.print(Curves(fleet, [run]).picture())
@@ -50,9 +50,9 @@ def _platform(home: Path) -> Iterator[Mosaic]:
         platform = Platform(home, {**os.environ, "MOSAIC_HOME": str(home)})
         try:
             with out.status("starting the platform …"):
-                endpoints = platform.start()
+                login = platform.start()
             out.print("[green]✓[/] the platform is up: registry, scheduler, telemetry and one agent")
-            with Mosaic(endpoints) as fleet:
+            with Mosaic(login) as fleet:
                 yield fleet
         finally:
             platform.stop()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import os
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -49,12 +51,21 @@ def take(home: Path) -> IO[str]:
 
 def event_key(home: Path) -> str:
     """Return the key of `mosaic.events.proof`, made at the first start: attempts outlive the platform and sign on."""
-    path = home / "event.key"
+    return _made_once(home / "event.key", lambda: secrets.token_hex(32))
+
+
+def secrets_key(home: Path) -> str:
+    """Return the keys that seal what `mosaic secrets set` is told, made at the first start."""
+    return _made_once(home / "secrets.key", lambda: base64.b64encode(secrets.token_bytes(32)).decode())
+
+
+def _made_once(path: Path, make: Callable[[], str]) -> str:
+    """Return what *path* holds; it is made so that nobody else can read it, and is there whole or not at all."""
     if not path.exists():
         draft = path.with_suffix(".draft")
         draft.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_hex(32))
+            file.write(make())
         draft.replace(path)
     return path.read_text()
 

@@ -6,8 +6,8 @@ import json
 import urllib.request
 from pathlib import Path
 
+from mosaic.client import Login
 from mosaic.errors import ServiceUnavailable
-from mosaic_console.adapters.token_file import TokenFile
 
 _TIMEOUT_S = 10.0
 
@@ -18,14 +18,14 @@ def new_link(home: Path) -> str:
     Raises:
         ServiceUnavailable: no console runs in *home*.
     """
-    token, url = TokenFile(home).read()
+    login = Login.running(home)
     request = urllib.request.Request(
-        f"{url}/api/v1/sign-in-links", method="POST", headers={"Authorization": f"Bearer {token}"}
+        f"{login.url}/api/v1/sign-in-links", method="POST", headers={"Authorization": f"Bearer {login.token}"}
     )
     # A proxy of the environment is for other machines, and must not see the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=_TIMEOUT_S) as answer:
-            return url + str(json.load(answer)["path"])
+            return login.url + str(json.load(answer)["path"])
     except (OSError, ValueError, KeyError) as error:
-        raise ServiceUnavailable("the console", url) from error
+        raise ServiceUnavailable("the console", login.url) from error

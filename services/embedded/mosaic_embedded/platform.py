@@ -24,18 +24,21 @@ from mosaic.agent.control.grpc_clients import GrpcRegistry, GrpcScheduler
 from mosaic.agent.control.profile import profile_of
 from mosaic.agent.inventory import look_around
 from mosaic.agent.ports import WorkerProfile
-from mosaic.client import Endpoints
+from mosaic.client import Login
 from mosaic.errors import MosaicError
 from mosaic.hosting.grpc_server import GrpcServer
-from mosaic.hosting.health import HealthServer, Probe, check
+from mosaic.hosting.health import HealthServer, Probe, check, process_metrics
 from mosaic.hosting.pki import CA_FILE, Authority, agent_files, service_files, utc_now
-from mosaic.hosting.process import Service, process_metrics
+from mosaic.hosting.process import Service
 from mosaic.installer.environments import installed_environments, probe_environment
 from mosaic.model.fleet import Node
 from mosaic.worker.probe import ProbeReport, probe
+from mosaic_console.adapters.grpc_platform import Endpoints
+from mosaic_console.domain.keys import new_secret
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
-from mosaic_embedded.home import event_key, take
+from mosaic_console.settings import loopback_address
+from mosaic_embedded.home import event_key, secrets_key, take
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -51,6 +54,8 @@ _LOOPBACK = "127.0.0.1:0"
 _SERVICES = ("registry", "scheduler", "telemetry", "console")
 _PROBE_TIMEOUT_S = 60.0
 _JOIN_TIMEOUT_S = 10.0
+#: At a stop nobody waits longer for what the next start delivers from this disk, or for a disk that is full.
+_SETTLE_TIMEOUT_S = 5.0
 #: How often newly installed workers are looked for.
 _LOOK_FOR_WORKERS_S = 2.0
 
@@ -68,8 +73,8 @@ class Platform:
     #: Attempts at once for each worker; 0 = one per CPU.
     slots: int = 0
     health_address: str = _LOOPBACK
-    #: ``host:port`` of REST and pages; empty = there are none.
-    console_address: str = ""
+    #: ``host:port`` of REST and pages, on loopback; the next free port if it is taken.
+    console_address: str = _LOOPBACK
     #: Hears in a sentence what people who watch it should know.
     tell: Callable[[str], None] = _ignore
     endpoints: Endpoints | None = None
@@ -82,7 +87,7 @@ class Platform:
     #: Ends what was started, the last one first.
     _started: ExitStack = field(default_factory=ExitStack)
 
-    def start(self) -> Endpoints:
+    def start(self) -> Login:
         """Start everything and say in the state directory where it is.
 
         Raises:
@@ -100,11 +105,11 @@ class Platform:
         """End what runs so that the next start continues it, then end the services; stopping again is harmless."""
         self._started.close()
 
-    def _start(self, started: ExitStack) -> Endpoints:
+    def _start(self, started: ExitStack) -> Login:
         """Start part after part, and put into *started* how each is ended."""
         started.callback(take(self.home).close)
-        # A platform that was killed left its addresses; until there are new ones nobody answers anywhere.
-        (self.home / "endpoints.json").unlink(missing_ok=True)
+        # A platform that was killed left its address; until there is a new one nobody answers anywhere.
+        Login.forget(self.home)
         self._is_up = False
         self._metrics: CollectorRegistry = process_metrics()
         self._machine = look_around(self.env)
@@ -122,15 +127,13 @@ class Platform:
         started.callback(self._stop_agents)
         self.add_new_agents()
         # Last: its imports take half a second of the interpreter, which all before would wait for.
-        self._start_console(self.endpoints, started)
-        started.callback((self.home / "endpoints.json").unlink, missing_ok=True)
-        self.endpoints.write(self.home)
+        self.console = self._start_console(self.endpoints, started)
         self._is_up = True
         self._watcher = threading.Thread(target=self._watch_for_workers, name="workers", daemon=True)
         self._watcher.start()
         started.callback(self._watcher.join)
         started.callback(self._stopping.set)
-        return self.endpoints
+        return self.console.login
 
     def add_new_agents(self) -> None:
         """Start an agent for every usable worker that has none yet."""
@@ -147,14 +150,24 @@ class Platform:
             if broken.get(name) != why:
                 self.tell(f"{name} cannot be used: {why}")
 
-    def _start_console(self, endpoints: Endpoints, started: ExitStack) -> None:
-        if not self.console_address:
-            return
-        user = self.env.get("MOSAIC_USER") or getpass.getuser()
-        self.console = ConsoleServer(ConsoleSettings(self.home, user, self.console_address), endpoints)
-        started.callback(self.console.stop)
-        self._probes["console"] = self.console.fault
-        self.console.start()
+    def _start_console(self, endpoints: Endpoints, started: ExitStack) -> ConsoleServer:
+        settings = ConsoleSettings(
+            registry_address=endpoints.registry,
+            scheduler_address=endpoints.scheduler,
+            telemetry_address=endpoints.telemetry,
+            tls_ca_file=endpoints.tls.ca,
+            tls_cert_file=endpoints.tls.certificate,
+            tls_key_file=endpoints.tls.key,
+            token=new_secret(),
+            user=self.env.get("MOSAIC_USER") or getpass.getuser(),
+            http_address=loopback_address(self.console_address),
+            runs_root=str(self.home / "runs"),
+        )
+        console = ConsoleServer(settings, home=self.home)
+        started.callback(console.stop)
+        self._probes["console"] = console.fault
+        console.start()
+        return console
 
     def _stop_agents(self) -> None:
         for agent in self.agents.values():
@@ -163,7 +176,7 @@ class Platform:
     def _agents_fault(self) -> str | None:
         if not self._is_up:
             return "they are being started"
-        faults = [f"{name}: {why}" for name, agent in self.agents.items() for why in agent.faults().values()]
+        faults = [f"{name}: {why}" for name, agent in list(self.agents.items()) for why in agent.faults().values()]
         return "; ".join(faults) or None
 
     def _host(self, name: str, service: Service, started: ExitStack) -> str:
@@ -201,6 +214,7 @@ class Platform:
             tls_key_file=self._tls["scheduler"].key,
             event_key=event_key(self.home),
             secrets_dir=str(self.home / "secrets"),
+            secrets_key=secrets_key(self.home),
             environment_names=self.env.get("MOSAIC_SCHEDULER_ENVIRONMENT_NAMES", ""),
         )
         return SchedulerService(
@@ -220,6 +234,7 @@ class Platform:
             home=self.home / "agents" / worker.name,
             runs_root=self.home / "runs",
             environment=self.env,
+            settle_timeout_s=_SETTLE_TIMEOUT_S,
         )
         tls = agent_files(options.home, options.agent_id, self._authority, utc_now())
         agent = Agent(
@@ -251,7 +266,7 @@ class Platform:
 
     def _watch_for_workers(self) -> None:
         seen = _installed(self.home)
-        trouble = Trouble(self.home, lambda: check(self._probes), lambda news: self.tell(news))
+        trouble = Trouble(self.home, lambda: check(self._probes), lambda news: self.tell(news), now_s=time.monotonic())
         while not self._stopping.wait(_LOOK_FOR_WORKERS_S):
             try:
                 trouble.look(time.monotonic())

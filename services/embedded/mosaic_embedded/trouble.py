@@ -12,6 +12,7 @@ _FULL_BYTES = 256 * 1024
 _PATIENCE_S = 10.0
 #: So long until a trouble that lasts is told again.
 _AGAIN_S = 600.0
+_DISK = "disk"
 
 #: What is wrong, by the part that it is wrong with.
 Faults = Mapping[str, str]
@@ -27,30 +28,34 @@ def disk_fault(home: Path) -> str | None:
 class Trouble:
     """Remembers what was told, so that a fault is one sentence and not one with every look."""
 
-    def __init__(self, home: Path, find: Callable[[], Faults], tell: Callable[[str], None]) -> None:
+    def __init__(self, home: Path, find: Callable[[], Faults], tell: Callable[[str], None], *, now_s: float) -> None:
+        """Take all to be well at *now_s*."""
         self._home = home
         self._find = find
         self._tell = tell
-        self._told = ""
+        self._told: Faults = {}
         self._told_at = 0.0
-        self._well_at = 0.0
+        self._well_at = now_s
 
     def look(self, now_s: float) -> None:
         """Tell what is wrong if it is news, or was told long ago; tell when all is well again."""
         full = disk_fault(self._home)
-        faults = {} if full else self._find()
-        if not full and not faults:
+        faults = {_DISK: full} if full else self._find()
+        if not faults:
             self._well_at = now_s
             if self._told:
                 self._tell("all is well again")
-            self._told = ""
+            self._told = {}
         elif full or now_s - self._well_at >= _PATIENCE_S:
             told = full or "something is wrong: " + "; ".join(f"{part}: {why}" for part, why in faults.items())
-            self._tell_if_news("disk" if full else ", ".join(faults), told, now_s)
+            self._tell_if_news(faults, told, now_s)
 
-    def _tell_if_news(self, what: str, told: str, now_s: float) -> None:
-        # A full disk makes all else fail, also for some time after there is room again.
-        is_known = what == self._told or self._told == "disk"
-        if not is_known or now_s - self._told_at >= _AGAIN_S:
+    def _tell_if_news(self, faults: Faults, told: str, now_s: float) -> None:
+        if not self._knows(faults) or now_s - self._told_at >= _AGAIN_S:
             self._tell(told)
-            self._told, self._told_at = what, now_s
+            self._told, self._told_at = dict(faults), now_s
+
+    def _knows(self, faults: Faults) -> bool:
+        # One cause makes part after part fail, and they recover one after the other; a full disk makes all else fail.
+        causes = "; ".join(self._told.values())
+        return _DISK in self._told or all(part in self._told or why in causes for part, why in faults.items())

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import asdict
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from rich.console import Console
 
+from mosaic.agent.execution.child import adopt_strays
+from mosaic.agent.execution.kernel import hide_memory
 from mosaic.cli.console import display, new_console
 from mosaic.home import home_directory
 from mosaic.hosting.logs import configure_logs
 from mosaic.hosting.signals import StopSignal
+from mosaic.processes import has_given_up_privileges
 from mosaic_embedded.platform import Platform
 
 _PREFERRED = "reference"
@@ -28,8 +31,11 @@ def serve(
     env = {**os.environ, "MOSAIC_HOME": str(home)}
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
+    hide_memory()
+    if not has_given_up_privileges(os.getpid()):
+        adopt_strays()
     terminal = new_console()
-    with (home / "platform.log").open("a", encoding="utf-8") as journal:
+    with _journal(home) as journal:
         configure_logs("mosaic", level=log_level, as_json=True, stream=journal)
         platform = Platform(home, env, slots=slots, health_address=health, console_address=console)
         terminal.print("[dim]starting …[/]")
@@ -42,10 +48,21 @@ def serve(
                 terminal = new_console()
             platform.tell = partial(_tell, terminal)
             stopping.wait()
-            terminal.print("\n[dim]stopping; what runs now continues at the next `mosaic up` …[/]")
+            _say(terminal, "\n[dim]stopping; what runs now continues at the next `mosaic up` …[/]")
         finally:
             platform.stop()
-    terminal.print("stopped")
+    _say(terminal, "stopped")
+
+
+@contextmanager
+def _journal(home: Path) -> Iterator[TextIO]:
+    journal = (home / "platform.log").open("a", encoding="utf-8")
+    try:
+        yield journal
+    finally:
+        # A full disk takes its last lines no more, and who stops the platform then is to see that it stopped.
+        with suppress(OSError):
+            journal.close()
 
 
 def _greet(console: Console, platform: Platform, *, in_background: bool) -> None:
@@ -56,20 +73,23 @@ def _greet(console: Console, platform: Platform, *, in_background: bool) -> None
 
 
 def _tell(console: Console, news: str) -> None:
-    # In the background the news goes to a file: a full disk, which may be the news, takes none.
+    _say(console, display(news, console))
+
+
+def _say(console: Console, words: str) -> None:
+    # In the background they go to a file: a full disk, which may be the news, takes none.
     with suppress(OSError):
-        console.print(display(news, console), soft_wrap=True)
+        console.print(words, soft_wrap=True)
 
 
 def _greeting(platform: Platform, *, in_background: bool) -> Iterator[str]:
-    machine, endpoints = platform.machine, platform.endpoints
-    assert endpoints is not None
+    machine = platform.machine
+    assert platform.console is not None
     has = f"{machine.cpus} CPUs, {machine.memory_mb / 1024:.1f} GiB, {len(machine.gpus)} GPUs"
     yield f"[green]✓[/] MOSAIC Fleet is up: {has}"
     facts = {
         "state": platform.home,
-        **asdict(endpoints),
-        **({"console": platform.console.url} if platform.console else {}),
+        "console": platform.console.login.url,
         "health": f"http://{platform.health.address}/readyz",
         "metrics": f"http://{platform.health.address}/metrics",
         "log": platform.home / "platform.log",
@@ -81,8 +101,7 @@ def _greeting(platform: Platform, *, in_background: bool) -> Iterator[str]:
     for name, why in sorted(platform.broken.items()):
         yield f"  [yellow]![/] {display(name)} cannot be used: {display(why)}"
     yield from _advice(platform, in_background=in_background)
-    if platform.console is not None:
-        yield f"In the browser, once: [bold]{platform.console.new_link()}[/] (`mosaic console` makes another link)"
+    yield f"In the browser, once: [bold]{platform.console.new_link()}[/] (`mosaic console` makes another link)"
 
 
 def _advice(platform: Platform, *, in_background: bool) -> Iterator[str]:

@@ -184,6 +184,9 @@ class PeopleDraft(PeopleView, Protocol):
     def forget_failures(self, key: str) -> None:
         """Forget."""
 
+    def audit(self, entry: AuditEntry) -> None:
+        """Write down what was decided."""
+
 
 class People(Protocol):
     """The store of people. Every method raises `DatabaseUnavailable` when the database does not answer."""

@@ -13,20 +13,22 @@ from mosaic.events.proof import EventKey
 from mosaic.hosting.changes import Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.messaging.publisher import Publisher
-from mosaic.messaging.topology import event_topology
+from mosaic.messaging.topology import event_routing_key
 from mosaic.model.variables import names_of
+from mosaic_scheduler.adapters.aes_vault import AesVault
 from mosaic_scheduler.adapters.broker_telemetry import BrokerTelemetry
 from mosaic_scheduler.adapters.celery_dispatcher import CeleryDispatcher, producer_app
 from mosaic_scheduler.adapters.leadership import AdvisoryLock, SoleLeader
 from mosaic_scheduler.adapters.registry_fleet import RegistryFleet
 from mosaic_scheduler.adapters.secret_files import SecretFiles
 from mosaic_scheduler.adapters.sql_runs import CHANNEL, SqlRuns
+from mosaic_scheduler.adapters.sql_secrets import SqlSecrets
 from mosaic_scheduler.domain.retry import RetrySettings
 from mosaic_scheduler.domain.snapshot import PolicySettings
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.rounds import Rounds
 from mosaic_scheduler.handlers.submit import DEFAULT_TEAM
-from mosaic_scheduler.ports import Clock, Secrets, Telemetry
+from mosaic_scheduler.ports import Clock, Secrets, Telemetry, Vault
 from mosaic_scheduler.settings import Settings
 
 
@@ -38,6 +40,7 @@ class Parts:
     store: SqlRuns
     fleet: RegistryFleet
     secrets: Secrets
+    vault: Vault
     event_key: EventKey
     rounds: Rounds
     round_settings: RoundSettings
@@ -72,6 +75,9 @@ def build(
     migrate(engine, "mosaic_scheduler.adapters.migrations")
     shared = engine.dialect.name == "postgresql"
     store = SqlRuns(engine)
+    vault = AesVault(settings.secrets_key)
+    secrets = SqlSecrets(engine, vault, SecretFiles(settings.secrets_dir, top_of=DEFAULT_TEAM))
+    secrets.seal_anew()
     variables = names_of(settings.environment_names)
     fleet = RegistryFleet(settings.registry_address, settings.tls, on_change=on_change, variables=variables)
     publisher, told = (None, telemetry) if telemetry else _over_the_broker(settings, event_key)
@@ -87,6 +93,7 @@ def build(
         fleet=fleet,
         dispatcher=CeleryDispatcher(celery or producer_app(settings.broker_url)),
         telemetry=told,
+        route=lambda run_id: event_routing_key(run_id, settings.event_shards),
         clock=clock,
         settings=round_settings,
     )
@@ -94,7 +101,8 @@ def build(
         engine=engine,
         store=store,
         fleet=fleet,
-        secrets=SecretFiles(settings.secrets_dir, top_of=DEFAULT_TEAM),
+        secrets=secrets,
+        vault=vault,
         event_key=event_key,
         rounds=rounds,
         round_settings=round_settings,
@@ -107,5 +115,5 @@ def build(
 
 def _over_the_broker(settings: Settings, event_key: EventKey) -> tuple[Publisher, Telemetry]:
     url = settings.events_broker_url or settings.broker_url
-    publisher = Publisher(url, event_topology(settings.event_shards), name="mosaic-scheduler")
+    publisher = Publisher(url, name="mosaic-scheduler")
     return publisher, BrokerTelemetry(publisher, event_key, shards=settings.event_shards)

@@ -13,8 +13,10 @@ from mosaic.ids import AgentId, RunId, TeamName, UserName, WorkerName
 from mosaic.model.attempt import Attempt, RunFinished
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.run import Change, Run, RunAccepted, RunFilter
+from mosaic.model.secret import Secret
 from mosaic.model.team import Team
 from mosaic_scheduler.domain.run import ResumeGrade
+from mosaic_scheduler.domain.secret import SecretOwner
 from mosaic_scheduler.domain.snapshot import Agent, Node, Usage
 
 Clock = Callable[[], datetime]
@@ -26,6 +28,7 @@ class OutboxKind(str, Enum):
     DISPATCH = "dispatch"  #: an agent, which looks at an attempt of its own
     RUN_ACCEPTED = "run_accepted"  #: telemetry, which shows runs only to who may see them
     RUN_FINISHED = "run_finished"  #: telemetry, which writes the manifest
+    PARKED = "parked"  #: nobody: it can never leave as it is; its payload says what it was and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,19 @@ class RunTransaction(Protocol):
     def audit(self, entry: AuditEntry) -> None:
         """Write down what was decided."""
 
+    def put_secret(self, owner: SecretOwner, secret: Secret, value: str, vault: Vault) -> bool:
+        """Keep *value*, sealed by *vault*, as *secret* of *owner*; True when it replaces one.
+
+        Raises:
+            Refused: there is no key to seal it with.
+        """
+
+    def remove_secret(self, owner: SecretOwner, name: str) -> bool:
+        """Forget a secret; False when there is none."""
+
+    def secrets(self, owner: SecretOwner) -> list[Secret]:
+        """Return the secrets of *owner*, by name."""
+
 
 class RunStore(Protocol):
     """The store of runs: the one truth, whatever the broker or an agent remembers."""
@@ -149,11 +165,20 @@ class RunStore(Protocol):
     def save_usage(self, usage: Usage) -> None:
         """Write decayed use; nobody wakes."""
 
-    def outbox(self, limit: int) -> list[OutboxMessage]:
-        """Return messages not yet sent, oldest first."""
+    def outbox(self, limit: int, after: int = 0) -> list[OutboxMessage]:
+        """Return messages that are to be sent, oldest first, from the one after *after* on."""
 
     def sent(self, message_ids: Collection[int]) -> None:
         """Forget messages that have left."""
+
+    def park(self, message: OutboxMessage, reason: str) -> None:
+        """Keep *message*, with the reason, but send it no more."""
+
+    def parked(self) -> int:
+        """Return how many messages are parked."""
+
+    def unpark(self) -> None:
+        """Send what was parked again."""
 
     def note(self, entry: AuditEntry) -> None:
         """Write down what was decided and changes nothing else, such as a refusal; nobody wakes."""
@@ -185,6 +210,7 @@ class Telemetry(Protocol):
 
         Raises:
             Unavailable: not confirmed; it will be tried again.
+            QueueUnavailable: neither, but only the way of these runs is blocked.
 
         """
 
@@ -193,6 +219,8 @@ class Telemetry(Protocol):
 
         Raises:
             Unavailable: not confirmed; it will be tried again.
+            QueueUnavailable: neither, but only this way is blocked.
+            MessageRefused: it can never leave as it is.
 
         """
 
@@ -245,6 +273,24 @@ class Secrets(Protocol):
 
     def value(self, name: str, *, user: UserName, team: TeamName) -> str | None:
         """Return the secret that a run of *user* in *team* means by *name*, or None: others' secrets do not exist."""
+
+
+class Vault(Protocol):
+    """Seals values with a key that no database has."""
+
+    def seal(self, value: str, place: str) -> tuple[str, bytes]:
+        """Return the id of the key, and *value* so that it can be opened only at *place*.
+
+        Raises:
+            Refused: there is no key.
+        """
+
+    def open(self, key_id: str, sealed: bytes, place: str) -> str | None:
+        """Return what was sealed for *place*; None if its key is gone or it was tampered with."""
+
+    @property
+    def newest(self) -> str:
+        """The id of the key that seals; empty when there is none."""
 
 
 class Leadership(Protocol):

@@ -21,6 +21,9 @@ class Settings(EventSettings, TlsSettings):
     health_address: str = "0.0.0.0:8082"
     #: Where secrets of teams are mounted: ``NAME`` for the team default, ``TEAM/NAME`` for another; empty = none are.
     secrets_dir: str = ""
+    #: Seals the secrets that people set: 32 bytes in base64 a line, the newest first; empty = none can be set.
+    #: What an older line sealed is sealed anew at the start; then that line can go.
+    secrets_key: str = ""
     #: Variables that submissions may set beside those of ``docs/reference/submission.md``: ``HF_HOME, MY_LIBRARY_*``.
     environment_names: str = ""
     lease_s: float = 30.0

@@ -13,6 +13,7 @@ from mosaic.agent.inventory import GPUS_VARIABLE
 from mosaic.agent.settings import Settings as AgentSettings
 from mosaic.errors import BadInput, did_you_mean
 from mosaic.hosting.settings import variables
+from mosaic_console.settings import Settings as ConsoleSettings
 from mosaic_registry.settings import Settings as RegistrySettings
 from mosaic_scheduler.settings import Settings as SchedulerSettings
 from mosaic_telemetry.settings import Settings as TelemetrySettings
@@ -21,6 +22,7 @@ SETTINGS: dict[str, type[Any]] = {
     "registry": RegistrySettings,
     "scheduler": SchedulerSettings,
     "telemetry": TelemetrySettings,
+    "console": ConsoleSettings,
     "agent": AgentSettings,
 }
 

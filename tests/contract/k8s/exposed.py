@@ -7,7 +7,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from mosaic.agent.health import agent_metrics
-from mosaic.hosting.process import process_metrics
+from mosaic.hosting.health import process_metrics
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
 from mosaic_scheduler.entrypoints.service import SchedulerService

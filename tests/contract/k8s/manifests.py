@@ -14,7 +14,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARIES = ("reference", "cleanrl", "xuance", "rllib", "sb3")
-SERVICES = ("registry", "scheduler", "telemetry")
+SERVICES = ("registry", "scheduler", "telemetry", "console")
 
 Document = Mapping[str, Any]
 

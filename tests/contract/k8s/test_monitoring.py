@@ -129,5 +129,5 @@ def test_monitors_find_what_they_look_for(gpu: Manifests) -> None:
         pod.process for pod in gpu.pods() if agents["spec"]["selector"]["matchLabels"].items() <= pod.labels.items()
     }
 
-    assert ({"registry", "scheduler", "telemetry"}, {"agent"}) == (found, pods)
+    assert ({"registry", "scheduler", "telemetry", "console"}, {"agent"}) == (found, pods)
     assert all("health" in {port["name"] for port in pod.container["ports"]} for pod in gpu.pods())

@@ -10,9 +10,10 @@ from tests.contract.k8s.manifests import SERVICES, Manifests
 
 #: Who may call whom, and on which port.
 ARROWS = {
-    ("client", "registry", 50051),
-    ("client", "scheduler", 50052),
-    ("client", "telemetry", 50053),
+    ("client", "console", 7420),
+    ("console", "registry", 50051),
+    ("console", "scheduler", 50052),
+    ("console", "telemetry", 50053),
     ("scheduler", "registry", 50051),
     ("agent", "registry", 50051),
     ("agent", "scheduler", 50052),
@@ -32,9 +33,8 @@ FROM_OUTSIDE = {
     ("monitoring", "telemetry", 8083),
     ("monitoring", "agent", 8080),
     ("keda", "scheduler", 8082),
-    ("clients", "registry", 50051),
-    ("clients", "scheduler", 50052),
-    ("clients", "telemetry", 50053),
+    ("monitoring", "console", 8084),
+    ("clients", "console", 7420),
 }
 
 OUTSIDE = {

@@ -10,7 +10,7 @@ from tests.contract.k8s.environment import SETTINGS, compose_services, faults, p
 from tests.contract.k8s.manifests import LIBRARIES, ROOT, Manifests, Pod
 
 #: On one host all agents share its node; in a cluster each pod is one, with one run in it.
-DIFFERS = {"MOSAIC_AGENT_NODE_ID"}
+DIFFERS = {"MOSAIC_AGENT_NODE_ID", "MOSAIC_CONSOLE_URLS"}
 
 COMPOSE = compose_services(ROOT / "docker-compose.yml")
 OURS = [name for name in COMPOSE if process_of(name) in SETTINGS]

@@ -13,7 +13,6 @@ import pytest
 from mosaic.cli.__main__ import main
 from mosaic.cli.plot import Line, plot
 from mosaic.lifecycle import RunState
-from mosaic.testing.certificates import environment
 from tests.fakes.study import Study
 
 
@@ -33,10 +32,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 
 @pytest.fixture(autouse=True)
 def here(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    for service in ("registry", "scheduler", "telemetry"):
-        monkeypatch.setenv(f"MOSAIC_ENDPOINT_{service.upper()}", getattr(study.endpoints, service))
-    for variable, path in environment(study.endpoints.tls).items():
-        monkeypatch.setenv(variable, path)
+    monkeypatch.setenv("MOSAIC_URL", study.login.url)
+    monkeypatch.setenv("MOSAIC_TOKEN", study.login.token)
 
 
 def typed(capsys: pytest.CaptureFixture[str], *words: str, exit_code: int = 0) -> str:

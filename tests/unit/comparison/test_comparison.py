@@ -30,7 +30,7 @@ def study(tmp_path: Path) -> Iterator[Study]:
 
 @pytest.fixture
 def fleet(study: Study) -> Iterator[Mosaic]:
-    with Mosaic(study.endpoints) as client:
+    with Mosaic(study.login) as client:
         yield client
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 from starlette.testclient import TestClient
 
+from mosaic_console.adapters.local_identity import LocalIdentity
 from mosaic_console.bootstrap import Parts
 from mosaic_console.domain.keys import Keyring
 from mosaic_console.entrypoints.app import build_door
@@ -39,7 +40,7 @@ class Console:
 @pytest.fixture
 def console() -> Console:
     platform, keyring = InMemoryPlatform(), Keyring(TOKEN, clock=time.monotonic)
-    door = build_door(Parts(platform, keyring, "ada", cookie="mosaic_session_7420"))
+    door = build_door(Parts(platform, LocalIdentity(keyring, "ada"), cookie="mosaic_session_7420"))
     headers = {"Authorization": f"Bearer {TOKEN}"}
     return Console(
         platform,

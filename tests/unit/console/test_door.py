@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from fastapi.routing import iter_route_contexts
+from starlette.testclient import TestClient
 
-from mosaic_console.domain.access import Permission
+from mosaic.model.identity import Permission
+from mosaic_console.adapters.local_identity import LocalIdentity
+from mosaic_console.bootstrap import build
 from mosaic_console.domain.keys import CODE_LIFE_S, SESSION_LIFE_S, Keyring
-from mosaic_console.entrypoints.app import ROUTERS, build_app
+from mosaic_console.entrypoints.app import ROUTERS, build_app, build_door
 from mosaic_console.entrypoints.needs import permission_of
 from tests.unit.console.conftest import TOKEN, Console
+from tests.unit.console.test_server import settings
 
 ROUTES: list[Any] = [route for router in ROUTERS for route in router.routes]
 OPEN = {"/healthz", "/readyz"}
@@ -83,9 +88,11 @@ def test_the_link_works_once_and_gives_a_strict_cookie(console: Console) -> None
 
 
 def test_where_tls_is_the_cookie_is_tied_to_the_host(console: Console) -> None:
-    code = console.keyring.new_code()
+    parts = build(settings(urls="https://fleet.example.org"), port=7420)
+    parts = replace(parts, identity=LocalIdentity(console.keyring, "ada"))
+    browser = TestClient(build_door(parts), base_url="https://fleet.example.org")
 
-    told = console.stranger.get("https://127.0.0.1/sign-in", params={"code": code}).headers["set-cookie"]
+    told = browser.get("/sign-in", params={"code": console.keyring.new_code()}).headers["set-cookie"]
 
     assert told.startswith("__Host-mosaic_session_7420=")
     assert "secure" in told.lower()

@@ -17,13 +17,13 @@ from tests.unit.console.conftest import Console
 
 
 def test_only_what_changed_is_news_under_growing_numbers() -> None:
-    board = Board(first_seq=100)
+    board = Board()
 
     assert [True, False, True] == [board.put("queue", data) for data in ("a", "a", "b")]
     board.put("fleet", "c")
 
-    assert [Update(102, "queue", "b"), Update(103, "fleet", "c")] == board.since(["fleet", "queue"], 0)
-    assert [103] == [update.seq for update in board.since(["fleet", "queue"], 102)]
+    assert [Update(2, "queue", "b"), Update(3, "fleet", "c")] == board.since(["fleet", "queue"], 0)
+    assert [3] == [update.seq for update in board.since(["fleet", "queue"], 2)]
 
 
 @pytest.mark.parametrize("text", ["", "runs", "run:", ",".join(f"run:{number}" for number in range(21))])

@@ -15,10 +15,10 @@ FULL = Path("/proc")
 class Watched:
     """A platform that has what faults the test gives it, and the sentences that were told about it."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, now_s: float = 0.0) -> None:
         self.faults: dict[str, str] = {}
         self.told: list[str] = []
-        self.trouble = Trouble(home, lambda: self.faults, self.told.append)
+        self.trouble = Trouble(home, lambda: self.faults, self.told.append, now_s=now_s)
 
     def look(self, *moments: float) -> list[str]:
         """Look at *moments* and return what was told meanwhile."""
@@ -50,6 +50,27 @@ def test_what_is_over_soon_is_not_told(watched: Watched) -> None:
     watched.faults = {}
 
     assert [] == watched.look(8, 10)
+
+
+def test_what_is_wrong_at_the_first_look_may_be_over_soon_too(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, now_s=1000)
+    watched.faults = {"registry": "it does not answer"}
+
+    assert [] == watched.look(1002, 1004)
+    assert 1 == len(watched.look(1010))
+
+
+def test_a_cause_that_was_told_is_no_news_in_another_part(watched: Watched) -> None:
+    watched.look(0)
+    watched.faults = {"agents": "drill: the disk refuses"}
+    assert 1 == len(watched.look(12))
+    watched.faults = {"agents": "drill: the disk refuses", "planning": "the disk refuses"}
+    assert [] == watched.look(14)
+    watched.faults = {"planning": "the disk refuses"}
+    assert [] == watched.look(16)
+
+    watched.faults = {"planning": "the disk refuses", "registry": "it does not answer"}
+    assert ["something is wrong: planning: the disk refuses; registry: it does not answer"] == watched.look(18, 20)
 
 
 def test_a_full_disk_is_told_at_once_by_name(tmp_path: Path) -> None:

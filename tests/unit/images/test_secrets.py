@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 import itertools
+import json
 import os
 import stat
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+import yaml
 
-from compose.make_secrets import faults_of, make, passwords_in, secret_files
+from compose.make_secrets import AGENTS, faults_of, make, passwords_in, rights, secret_files
 
 
 def test_every_account_has_a_password_of_its_own():
@@ -15,13 +20,37 @@ def test_every_account_has_a_password_of_its_own():
     files = secret_files(lambda: f"password-{next(numbers)}-of-nobody")
     used = {password for name, text in files.items() for password in passwords_in(text, name)}
 
-    assert {f"password-{number}-of-nobody" for number in range(7)} == used
+    assert {f"password-{number}-of-nobody" for number in range(14)} == used
 
 
 def test_an_agent_gets_the_broker_and_no_database():
-    names = [name for name in secret_files() if name.startswith("agent/")]
+    names = [name for name in secret_files() if name.startswith("agent-")]
 
-    assert ["agent/broker-url"] == names
+    assert [f"agent-{library}/broker-url" for library in AGENTS] == names
+
+
+def test_every_agent_of_compose_has_an_account_of_its_own():
+    services = yaml.safe_load(Path("docker-compose.yml").read_text())["services"]
+    mounted = {
+        name: [volume["source"] for volume in service["volumes"] if isinstance(volume, dict)]
+        for name, service in services.items()
+        if name.startswith("agent-")
+    }
+
+    assert {f"agent-{library}": [f"secrets-agent-{library}"] for library in AGENTS} == mounted
+
+
+def test_stores_are_given_digests_that_fit_the_passwords_of_their_users():
+    files = secret_files()
+    made = {user["name"]: user["password_hash"] for user in json.loads(files["rabbitmq/definitions.json"])["users"]}
+
+    for user, digest in made.items():
+        (password,) = passwords_in(files[f"{user}/broker-url"], "broker-url")
+        salted = base64.b64decode(digest)
+        assert salted[4:] == hashlib.sha256(salted[:4] + password.encode()).digest()
+        assert password not in files["rabbitmq/definitions.json"]
+    (password,) = passwords_in(files["telemetry/redis-url"], "redis-url")
+    assert f"#{hashlib.sha256(password.encode()).hexdigest()} " in files["redis/redis.conf"]
 
 
 def test_a_second_start_keeps_the_passwords_of_the_first(tmp_path):
@@ -34,9 +63,9 @@ def test_a_second_start_keeps_the_passwords_of_the_first(tmp_path):
 
 def test_a_set_of_which_a_part_is_lost_is_not_completed_with_passwords_that_do_not_match(tmp_path):
     make(tmp_path, given=False)
-    (tmp_path / "agent/broker-url").unlink()
+    (tmp_path / "agent-sb3/broker-url").unlink()
 
-    assert [f"{tmp_path}/agent/broker-url is missing"] == make(tmp_path, given=False)
+    assert [f"{tmp_path}/agent-sb3/broker-url is missing"] == make(tmp_path, given=False)
 
 
 def test_nothing_is_made_where_secrets_must_be_given(tmp_path):
@@ -51,7 +80,8 @@ def test_a_password_that_can_be_guessed_is_refused_wherever_it_stands(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
 
-    assert len(secret_files()) == len(faults_of(tmp_path, secret_files()))
+    secret = [name for name, text in secret_files().items() if passwords_in(text, name)]
+    assert len(secret) == len(faults_of(tmp_path, secret_files()))
 
 
 @pytest.mark.parametrize(
@@ -62,12 +92,9 @@ def test_a_password_that_can_be_guessed_is_refused_wherever_it_stands(tmp_path):
             "postgres/databases.sql",
             secret_files()["postgres/databases.sql"].replace("LOGIN PASSWORD", "LOGIN --", 1),
         ),
-        ("rabbitmq/credentials.conf", ""),
-        ("rabbitmq/credentials.conf", "# default_pass = a-password-of-nobody\n"),
-        ("redis/redis.conf", "requirepass\n"),
         ("telemetry/redis-url", "redis://redis:6379/0"),
-        ("agent/broker-url", "amqp://mosaic:a-password/of-nobody@rabbitmq:5672/"),
-        ("agent/broker-url", "amqp://mosaic@rabbitmq:5672/"),
+        ("agent-sb3/broker-url", "amqp://mosaic:a-password/of-nobody@rabbitmq:5672/"),
+        ("agent-sb3/broker-url", "amqp://mosaic@rabbitmq:5672/"),
     ],
 )
 def test_a_file_without_the_password_that_belongs_there_is_refused(tmp_path, name, text):
@@ -93,11 +120,11 @@ def test_on_a_host_only_the_owner_comes_near_and_in_a_container_everybody_reads(
 
 def test_a_file_that_cannot_be_read_is_named_with_what_to_do(tmp_path):
     make(tmp_path, given=False)
-    (tmp_path / "agent/broker-url").unlink()
-    (tmp_path / "agent/broker-url").mkdir()
+    (tmp_path / "agent-sb3/broker-url").unlink()
+    (tmp_path / "agent-sb3/broker-url").mkdir()
 
-    fault = f"{tmp_path}/agent/broker-url cannot be read (Is a directory): it and its folder must be readable for all"
-    assert [fault] == make(tmp_path, given=True)
+    [fault] = make(tmp_path, given=True)
+    assert fault.startswith(f"{tmp_path}/agent-sb3/broker-url cannot be read (Is a directory): it and its folder must")
 
 
 @contextmanager
@@ -111,3 +138,16 @@ def _umask(mask):
 
 def _mode(path):
     return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_the_page_about_brokers_of_ones_own_names_the_same_rights():
+    page = Path("docs/how-to/broker.md").read_text().replace("\\|", "|").replace(r"WORKER\.AGENT", "QUEUE")
+    users = {
+        "scheduler": rights("scheduler"),
+        "telemetry": rights("telemetry"),
+        "agent": rights("agent", r"dispatch\.QUEUE"),
+    }
+
+    for user, granted in users.items():
+        row = " | ".join(f"`{pattern}`" for pattern in granted.values())
+        assert f"| {user} | {row} |" in page

@@ -12,8 +12,17 @@ from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.v1 import registry_pb2
 from mosaic_registry.domain import session
 from mosaic_registry.domain.protocol import NoCommonProtocol, negotiate
-from mosaic_registry.handlers.fleet import describe_worker, heartbeat, leave, register
+from mosaic_registry.handlers.fleet import (
+    describe_worker,
+    drain_agent,
+    drain_node,
+    heartbeat,
+    leave,
+    register,
+    sweep,
+)
 from tests.announcements import NOON, a_gpu, a_host, a_member, a_worker, an_announcement, seconds
+from tests.fakes.calls import admin
 from tests.fakes.catalog import InMemoryCatalog
 
 
@@ -28,7 +37,8 @@ def test_a_registered_agent_stands_in_the_fleet_with_its_node_and_worker(catalog
     fleet = catalog.fleet()
     assert [agent.agent_id for agent in fleet.agents] == ["a1"]
     assert (a_host(),) == fleet.nodes
-    assert (a_worker(),) == fleet.workers
+    (worker,) = fleet.workers
+    assert a_worker() == replace(worker, digest="")
 
 
 def test_the_token_is_kept_as_a_digest_only(catalog: InMemoryCatalog) -> None:
@@ -139,11 +149,32 @@ def test_two_agents_of_one_host_share_its_node(catalog: InMemoryCatalog) -> None
     cards = (a_gpu("GPU-0"), a_gpu("GPU-1"))
     register(an_announcement("a1", node=a_host(gpus=cards)), catalog=catalog, now=NOON)
 
-    register(an_announcement("a2", node=a_host(gpus=cards[::-1], cpus=8)), catalog=catalog, now=NOON)
+    other_words = a_host(gpus=cards[::-1], hostname="elsewhere")
+    register(an_announcement("a2", node=other_words), catalog=catalog, now=NOON)
 
-    (node,) = catalog.fleet().nodes
-    assert {"GPU-0", "GPU-1"} == {gpu.gpu_id for gpu in node.gpus}
-    assert node.cpus == 8
+    assert (a_host(gpus=cards),) == catalog.fleet().nodes
+
+
+@pytest.mark.parametrize("size", [{"cpus": 1}, {"memory_mb": 1}, {"cpus": 512}])
+def test_who_comes_later_changes_the_size_of_a_node_for_nobody(catalog: InMemoryCatalog, size: dict[str, int]) -> None:
+    register(an_announcement("a1"), catalog=catalog, now=NOON)
+
+    with pytest.raises(BadInput) as caught:
+        register(an_announcement("a2", node=a_host(**size)), catalog=catalog, now=NOON)
+
+    (fault,) = caught.value.faults
+    assert "16 CPUs and 64000 MB" in fault
+    assert "MOSAIC_AGENT_NODE_ID" in fault
+    assert ((a_host(),), ["a1"]) == (catalog.fleet().nodes, [agent.agent_id for agent in catalog.fleet().agents])
+
+
+def test_a_size_is_gone_with_the_agent_that_announced_it(catalog: InMemoryCatalog) -> None:
+    small = register(an_announcement("a1", node=a_host(cpus=1, memory_mb=1)), catalog=catalog, now=NOON)
+    leave(AgentId("a1"), small.session_token, catalog=catalog)
+
+    register(an_announcement("a2"), catalog=catalog, now=NOON)
+
+    assert (a_host(),) == catalog.fleet().nodes
 
 
 def test_agents_of_one_host_must_see_the_same_cards(catalog: InMemoryCatalog) -> None:
@@ -181,6 +212,79 @@ def test_an_agent_that_moves_takes_its_old_node_off_the_fleet(catalog: InMemoryC
     register(an_announcement(node=a_host("n2")), catalog=catalog, now=NOON)
 
     assert [node.node_id for node in catalog.fleet().nodes] == ["n2"]
+
+
+def newest(catalog: InMemoryCatalog) -> str:
+    return describe_worker(WorkerName("cleanrl"), catalog=catalog).version
+
+
+def test_who_comes_later_changes_the_worker_of_others_for_nobody(catalog: InMemoryCatalog) -> None:
+    register(
+        an_announcement("a1", worker=a_worker(config_schema={"properties": {"lr": {}}})), catalog=catalog, now=NOON
+    )
+    before = catalog.fleet().workers
+
+    for worker in (a_worker(version="99.0"), a_worker(config_schema={}), a_worker(capabilities={"cpu_cores": 64})):
+        register(an_announcement("a2", worker=worker), catalog=catalog, now=NOON + seconds(1))
+        assert before == catalog.fleet().workers
+
+    first, second = catalog.fleet().agents
+    assert first.worker_digest == before[0].digest != second.worker_digest
+
+
+@pytest.mark.parametrize("end", ["leaves", "dies", "is drained", "drains with its node"])
+def test_the_worker_of_the_other_agent_counts_once_the_first_is_gone(catalog: InMemoryCatalog, end: str) -> None:
+    old = register(an_announcement("a1", worker=a_worker(version="1.9")), catalog=catalog, now=NOON)
+    upgraded = an_announcement("a2", node=a_host("n2"), worker=a_worker(version="1.10"))
+    new = register(upgraded, catalog=catalog, now=NOON + seconds(60))
+
+    if end == "leaves":
+        leave(AgentId("a1"), old.session_token, catalog=catalog)
+    elif end == "dies":
+        sweep(catalog=catalog, now=NOON + seconds(61), heartbeat_timeout=seconds(30))
+    elif end == "is drained":
+        drain_agent(AgentId("a1"), True, caller=admin(), catalog=catalog, now=NOON)
+    else:
+        drain_node(NodeId("n1"), True, caller=admin(), catalog=catalog, now=NOON)
+
+    with pytest.raises(SessionRejected):
+        heartbeat(AgentId("a2"), new.session_token, (), catalog=catalog, now=NOON + seconds(62))
+    register(upgraded, catalog=catalog, now=NOON + seconds(62))
+    assert "1.10" == newest(catalog)
+
+
+def test_agents_that_agree_are_not_called_when_one_of_them_goes(catalog: InMemoryCatalog) -> None:
+    first = register(an_announcement("a1"), catalog=catalog, now=NOON)
+    second = register(an_announcement("a2"), catalog=catalog, now=NOON)
+
+    leave(AgentId("a1"), first.session_token, catalog=catalog)
+
+    heartbeat(AgentId("a2"), second.session_token, (), catalog=catalog, now=NOON)
+
+
+def test_agents_of_before_there_were_digests_stand_by_their_version(catalog: InMemoryCatalog) -> None:
+    register(an_announcement("a1"), catalog=catalog, now=NOON)
+    with catalog.change() as draft:
+        draft.put_worker(a_worker())
+        draft.put_agent(a_member("a1"))
+
+    register(an_announcement("a2", worker=a_worker(version="99.0")), catalog=catalog, now=NOON)
+
+    assert "1.0.0" == newest(catalog)
+
+
+@pytest.mark.parametrize(
+    "announced",
+    [
+        {"node": a_host(hostname="h" * 300)},
+        {"node": a_host(hostname="a\u202eb")},
+        {"worker": a_worker(version="1" * 200)},
+        {"node": a_host(gpus=(a_gpu(model="\x1b[2J"),))},
+    ],
+)
+def test_text_that_no_table_or_terminal_takes_is_refused(catalog: InMemoryCatalog, announced: dict[str, Any]) -> None:
+    with pytest.raises(BadInput):
+        register(an_announcement(**announced), catalog=catalog, now=NOON)
 
 
 def test_an_old_agent_that_returns_during_an_upgrade_does_not_undo_it(catalog: InMemoryCatalog) -> None:

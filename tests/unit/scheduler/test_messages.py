@@ -159,3 +159,12 @@ def test_terms_that_make_no_sense_are_all_named() -> None:
         "max_queued cannot be negative",
         "quota.gpus cannot be negative",
     } == set(caught.value.faults)
+
+
+def test_what_an_agent_says_of_an_attempt_has_bounds() -> None:
+    told = wire.ReportRequest(run_id="01A", attempt=1, fact="failed", reason="x" * 3_000_000)
+    told.versions.update({f"package-{number}": "1" * 10_000 for number in range(300)})
+
+    report = messages.read_report(told)
+
+    assert (4_000, 256, 256) == (len(report.reason), len(report.versions), max(map(len, report.versions.values())))

@@ -373,3 +373,11 @@ def test_the_gpu_memory_that_a_worker_declares_is_asked_for_with_a_gpu(tmp_path:
     assert 7 == desk.submit(resources=Resources(gpus=1)).spec.resources.gpu_memory_mb
     assert 9 == desk.submit(resources=Resources(gpus=1, gpu_memory_mb=9)).spec.resources.gpu_memory_mb
     desk.engine.dispose()
+
+
+@pytest.mark.parametrize("where", ["config", "environment"])
+def test_a_spec_that_would_not_fit_into_a_page_of_runs_is_refused_with_its_size(desk: Desk, where: str) -> None:
+    asked = {where: {"env_id": "x" * 60_001}}
+
+    with pytest.raises(BadInput, match="60000 are allowed"):
+        desk.submit(**asked)

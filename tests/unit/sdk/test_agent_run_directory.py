@@ -51,7 +51,8 @@ def test_an_environment_is_an_allow_list_and_what_the_run_asked_for() -> None:
 
     environment = child_environment(ours, launch, RunDirectory(Path("/runs/run-1")), heartbeat_s=2.5)
 
-    assert ("1", "s", "run-1") == (environment["A"], environment["KEY"], environment["MOSAIC_RUN_ID"])
+    assert ("1", "run-1") == (environment["A"], environment["MOSAIC_RUN_ID"])
+    assert "KEY" not in environment  # handed over by a descriptor
     assert ("1", "2.5") == (environment["OMP_NUM_THREADS"], environment["MOSAIC_HEARTBEAT_S"])
     assert "" == environment["CUDA_VISIBLE_DEVICES"]
     assert ("vision", "ada") == (environment["MOSAIC_TEAM"], environment["MOSAIC_USER"])

@@ -71,7 +71,7 @@ def test_what_is_not_set_is_filled_in_from_the_machine() -> None:
     options = agent_options(settings, worker, {"MOSAIC_GPUS": "sim:2"})
 
     assert "node-7-tabular" == options.agent_id
-    assert "runs.tabular.node-7-tabular" == options.queue
+    assert "dispatch.tabular.node-7-tabular" == options.queue
     assert options.slots == options.machine.cpus
     assert 2 == len(options.machine.gpus)
 

@@ -11,12 +11,12 @@ import pytest
 
 from mosaic.cli.asking import Typed, whole_submission
 from mosaic.cli.run_file import RunFile
-from mosaic.client import Endpoints, Mosaic, Run, RunDetail, RunSpec, Worker
+from mosaic.client import Login, Mosaic, Run, RunDetail, RunSpec, Worker
 from mosaic.errors import BadInput
 from mosaic.lifecycle import RunState
 
 _SCHEMA = {"properties": {"env_id": {}, "algo": {}, "total_steps": {}, "total_timesteps": {}, "policy_path": {}}}
-_HERE = Endpoints("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")
+_HERE = Login("http://127.0.0.1:1", "t")
 
 
 class Published(Mosaic):
@@ -94,7 +94,7 @@ def test_a_policy_that_is_not_on_this_machine_is_refused_where_runs_see_its_file
     config = {"policy_path": "best.pt"}
     assert config == whole(config=config).config, "elsewhere only the worker can know"
 
-    _HERE.write(home)
+    _HERE.tell(home)
     with pytest.raises(BadInput, match=f"there is no {home}/best.pt on this machine"):
         whole(config=config)
 
@@ -106,5 +106,5 @@ def test_a_policy_that_is_not_on_this_machine_is_refused_where_runs_see_its_file
 def _away() -> Published:
     """Return a platform on another machine."""
     platform = Published()
-    platform.endpoints = replace(_HERE, scheduler="elsewhere:2")
+    platform._rest.login = replace(_HERE, url="http://elsewhere:2")
     return platform

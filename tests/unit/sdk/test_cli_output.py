@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
+import threading
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +23,11 @@ from mosaic.cli.follow import follow_runs
 from mosaic.cli.plot import Line, plot
 from mosaic.cli.render import display, document, no_plan
 from mosaic.cli.settings import settings_table, takes
-from mosaic.client import Agent, Fleet, Node, Run, RunSpec
-from mosaic.client.messages import team_request
+from mosaic.client import Agent, Fleet, Node, Run, RunSpec, Summary
 from mosaic.errors import NotFound
 from mosaic.lifecycle import RunState
 from mosaic.worker.environments import catalog, families, find
+from mosaic_console.adapters.messages import team_request
 
 
 def printed(markup: object, *, terminal: bool = False, width: int = 80) -> str:
@@ -49,6 +52,7 @@ def test_names_are_drawn_as_they_are_written(name: str) -> None:
     ("text", "seen"),
     [
         pytest.param("\x1b]0;owned\x07", "\\x1b]0;owned\\x07", id="a title of the window"),
+        pytest.param("exe.\u202egnp", "exe.\\u202egnp", id="the other direction"),
         pytest.param("\x1b[2J\x1b[H", "\\x1b[2J\\x1b[H", id="an empty screen"),
         pytest.param("\x9b2J", "\\x9b2J", id="the same in one character"),
         pytest.param("a\x08b\x00", "a\\x08b\\x00", id="a backspace and a zero"),
@@ -305,6 +309,31 @@ def test_who_followed_a_run_that_failed_reads_the_sentence_and_where_the_rest_is
     assert f"run {run.run_id} failed: ValueError: no angle\n" in said
     assert "Traceback" not in said
     assert "why: mosaic logs" in said
+
+
+@pytest.mark.timeout(10)
+def test_who_follows_a_run_that_never_said_a_word_hears_of_its_silence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mosaic.cli.follow._LOOK_SELDOM_S", 0.01)
+    started_at = datetime.now(timezone.utc) - timedelta(minutes=5)
+    run = replace(a_listed_run(1), state=RunState.RUNNING, started_at=started_at)
+    looks, looked_twice = itertools.count(1), threading.Event()
+
+    def summaries(_run_ids: object) -> dict[str, Summary]:
+        if next(looks) > 1:
+            looked_twice.set()
+        return {}
+
+    def watch(*_args: object, **_kwargs: object) -> Iterator[Run]:
+        yield run
+        looked_twice.wait()
+        yield replace(run, state=RunState.SUCCEEDED)
+
+    platform: Any = SimpleNamespace(watch=watch, summaries=summaries, telemetry_fault=lambda: "")
+    follow_runs(platform, [run.run_id], quiet=False)
+
+    assert 1 == capsys.readouterr().err.count(f"nothing was heard of run {run.run_id} for 5m")
 
 
 def test_a_worker_that_is_not_here_is_named_with_the_command_that_shows_its_plan(

@@ -13,9 +13,10 @@ from rich.console import Console
 from mosaic.cli import render
 from mosaic.cli.console import _Out
 from mosaic.cli.runs import _none
-from mosaic.client import Run, RunDetail, RunSpec, Summary, messages
+from mosaic.client import Run, RunDetail, RunSpec, Summary
 from mosaic.lifecycle import RunState
 from mosaic.wire.v1 import telemetry_pb2
+from mosaic_console.adapters import messages
 
 WIDTHS = [200, 100, 80, 60, 40, 30]
 

@@ -15,12 +15,24 @@ from mosaic.cli.verbs import VERBS
 
 #: What takes long to import, and none of it is needed to say how the command is used.
 HEAVY = {
-    *("grpc", "google.protobuf", "pydantic", "msgspec", "sqlalchemy", "alembic", "celery", "kombu", "structlog"),
+    *(
+        "grpc",
+        "google.protobuf",
+        "httpx2",
+        "pydantic",
+        "msgspec",
+        "sqlalchemy",
+        "alembic",
+        "celery",
+        "kombu",
+        "structlog",
+    ),
+    *("celery", "kombu", "structlog"),
     *("rich.live", "rich.markdown", "rich.traceback", "pygments", "yaml", "asyncio", "prometheus_client", "numpy"),
     *("mosaic.client", "mosaic.installer.environments", "mosaic.testing", "mosaic_embedded.platform"),
 }
 #: What speaks to a platform needs this much of it, and no more.
-SPEAKING = {"grpc", "google.protobuf", "mosaic.client", "asyncio"}
+SPEAKING = {"mosaic.client", "httpx2"}
 
 
 def imported(*words: str, **variables: str) -> set[str]:

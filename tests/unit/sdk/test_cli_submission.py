@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,8 +21,8 @@ from mosaic.cli.options import read_seeds, read_values
 from mosaic.cli.run_file import read_run_file
 from mosaic.cli.submit import _rehearse
 from mosaic.client import Mosaic, Resources, RunSpec
-from mosaic.client.checks import faults_of
-from mosaic.client.messages import submit_request
+from mosaic.client.checks import checked, faults_of
+from mosaic.client.written import submission
 from mosaic.errors import BadInput
 
 GOOD = RunSpec("reference")
@@ -72,7 +73,7 @@ def test_what_cannot_be_sent_is_said(changed: dict[str, Any], fault: str) -> Non
 
     assert [] != [one for one in told if one.startswith(fault)], told
     with pytest.raises(BadInput):
-        submit_request(asked, seeds=seeds, idempotency_key="")
+        checked(asked, seeds=seeds)
 
 
 def test_all_faults_of_a_submission_are_told_at_once() -> None:
@@ -86,10 +87,10 @@ def test_a_submission_without_faults_is_sent() -> None:
     config = {"lr": 1e-3, "sizes": [64, 64], "nothing": None, "on": True, "deep": {"a": {"b": "ü"}}}
     asked = replace(GOOD, config=config, priority="high", max_wall=90, labels={"a": "b"}, not_before=moment)
 
-    sent = submit_request(asked, seeds=(1, 2), idempotency_key="")
+    sent = submission(checked(asked, seeds=(1, 2)), (1, 2))
 
     assert [] == faults_of(asked, seeds=(1, 2))
-    assert ([1, 2], "high", 90.0) == (list(sent.seeds), sent.spec.priority, sent.spec.max_wall_s)
+    assert ([1, 2], "high", 90.0) == (sent["seeds"], sent["priority"], sent["max_wall_s"])
 
 
 def test_a_config_without_an_end_is_refused() -> None:
@@ -168,7 +169,8 @@ def _must_be_sent_or_refused(path: Path) -> None:
         read = read_run_file(path)
     except BadInput:
         return
-    submit_request(read.spec, seeds=read.seeds, idempotency_key=read.idempotency_key).SerializeToString()
+    asked = checked(read.spec, seeds=read.seeds, idempotency_key=read.idempotency_key)
+    json.dumps(submission(asked, read.seeds)).encode()
 
 
 @pytest.mark.parametrize(

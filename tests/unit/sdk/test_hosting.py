@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 
 from mosaic.errors import BadInput
-from mosaic.hosting.health import HealthServer
+from mosaic.hosting.health import HealthServer, Probe, check
 from mosaic.hosting.settings import read_settings, variables
 
 
@@ -84,3 +84,15 @@ def _get(server: HealthServer, path: str) -> bytes:
     with urllib.request.urlopen(f"http://{server.address}{path}", timeout=5) as answer:
         content: bytes = answer.read()
         return content
+
+
+def test_a_part_may_be_added_while_the_others_are_asked() -> None:
+    probes: dict[str, Probe] = {}
+
+    def add() -> None:
+        probes["console"] = lambda: "it is being started"
+
+    probes["agents"] = add
+
+    assert {} == check(probes)
+    assert {"console": "it is being started"} == check(probes)

@@ -22,6 +22,7 @@ from mosaic.testing.containers.faults import (
 )
 from mosaic.testing.containers.images import image_of
 from mosaic.testing.containers.recipe import Recipe
+from mosaic_console.settings import Settings as ConsoleSettings
 from mosaic_registry.settings import Settings as RegistrySettings
 from mosaic_scheduler.settings import Settings as SchedulerSettings
 from mosaic_telemetry.settings import Settings as TelemetrySettings
@@ -42,6 +43,12 @@ def test_a_service_gets_exactly_the_settings_it_reads(name: str) -> None:
     recipe = platform.service(name, "image", ADDRESSES, {})
 
     assert READERS[name](recipe.environment)
+
+
+def test_a_console_gets_exactly_the_settings_it_reads() -> None:
+    recipe = platform.console("image", ADDRESSES, "the-token", {})
+
+    assert "the-token" == ConsoleSettings.from_env(recipe.environment).token
 
 
 def test_an_agent_gets_exactly_the_settings_it_reads() -> None:

@@ -135,7 +135,7 @@ def test_a_manifest_that_is_not_there_says_why(desk: Desk) -> None:
         manifest_of(RUN, store=desk.store)
 
     desk.put(packed(metrics(1)))
-    with pytest.raises(NotFound, match="it has not ended"):
+    with pytest.raises(NotFound, match="its end has not been heard of"):
         manifest_of(RUN, store=desk.store)
 
     desk.finish(9)
@@ -302,6 +302,22 @@ def test_a_step_number_in_the_name_of_a_metric_costs_curves_and_not_the_service(
     assert names[:5] == sorted(series.key.name for series in desk.store.series(RUN))
     (told,) = json.loads(desk.manifests.written[RUN][-1])["violations"]
     assert ("too_many_metrics", 5) == (told["kind"], told["seq"])
+
+
+def test_facts_without_end_and_without_measure_cost_the_manifest_and_not_the_service(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingesting, "MAX_FACTS", 2)
+    huge = saved(9, "x" * 20_000)
+    for first in range(0, 8, 2):
+        desk.put(packed([saved(first), saved(first + 1)], first_seq=first))
+    report = desk.put(packed([huge, b'{"event": "metric"}', resumed(1)[0]], first_seq=8))
+    told = [fact.kind for fact in desk.store.facts(RUN)]
+
+    assert 3 == report.stored_lines, "every line is kept"
+    assert ["checkpoint_saved"] * 2 == told[:2], "those of the first frame, as many as there may be"
+    assert "checkpoint_saved" not in told[2:]
+    assert "attempt_started" in told, "what the agent says is always heard"
 
 
 def test_a_run_in_one_row(desk: Desk) -> None:

@@ -20,7 +20,6 @@ from rich.text import Text
 
 from mosaic.cli.curves import Curves
 from mosaic.client import Mosaic, Run, write_csv, write_jsonl, write_parquet
-from mosaic.client.endpoints import Endpoints
 from mosaic.errors import BadInput
 from mosaic.hosting.access import needs
 from mosaic.hosting.grpc_server import GrpcServer, Registration
@@ -31,6 +30,7 @@ from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1.scheduler_pb2_grpc import SchedulerServicer, add_SchedulerServicer_to_server
 from mosaic_telemetry.entrypoints.service import build
 from mosaic_telemetry.settings import Settings
+from tests.fakes.front_door import client_of
 from tests.fakes.telemetry import EVENT_KEY, RUN, a_finished_run, encoded, episode, line, metric, resumed, saved
 
 #: The team's return of episode N is N in the first attempt and 100 + N in the second.
@@ -95,7 +95,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosaic]:
     service.start()
     service.ingest.send([encoded(FIRST), encoded(SECOND, attempt=2)])
     service.run_finished(a_finished_run(len(FIRST) - 1, len(SECOND) - 1))
-    with Mosaic(Endpoints(*[server.address] * 3, certificates().service("console"))) as client:
+    with client_of(server.address) as client:
         yield client
     server.stop(0)
     service.stop()

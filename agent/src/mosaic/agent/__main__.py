@@ -6,6 +6,8 @@ import os
 import sys
 
 from mosaic.agent.bootstrap import build_agent
+from mosaic.agent.execution.child import adopt_strays
+from mosaic.agent.execution.kernel import hide_memory
 from mosaic.agent.health import health_server
 from mosaic.agent.settings import Settings
 from mosaic.errors import MosaicError
@@ -25,6 +27,8 @@ def main() -> int:
     except MosaicError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
+    hide_memory()
+    adopt_strays()
     stopping = StopSignal()
     health = health_server(settings.health_address, agent) if settings.health_address else None
     if health is not None:

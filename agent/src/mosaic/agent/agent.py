@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from mosaic.agent.execution.child import death_wrapper
 from mosaic.agent.execution.leases import LeaseKeeper
 from mosaic.agent.execution.recovery import recover
 from mosaic.agent.execution.supervisor import AttemptSupervisor, Stores
+from mosaic.agent.execution.walls import Walls
 from mosaic.agent.inventory import find_gpus
 from mosaic.agent.ports import PROTOCOL_VERSIONS, DispatchListener, Registry, Scheduler, WorkerProfile
 from mosaic.agent.telemetry.backlog import Backlog
@@ -60,10 +62,13 @@ class AgentOptions:
     #: Where run directories are, shared by all agents that may execute attempts of the same run.
     runs_root: Path
     environment: Mapping[str, str]
+    walls: Walls = field(default_factory=Walls)
     heartbeat_s: float = DEFAULT_HEARTBEAT_S
     spool_limit_bytes: int = 1024**3
     #: At a stop: how long attempts, reports and lines may take to finish.
     stop_timeout_s: float = 60.0
+    #: Of that, once no worker lives: how long a full disk, the scheduler and telemetry are waited for.
+    settle_timeout_s: float = math.inf
     #: Leave after so many runs; 0 = stay.
     runs: int = 0
     #: Leave after so long without a run; 0 = stay.
@@ -77,7 +82,7 @@ class AgentOptions:
 
 def queue_name(worker: str, agent_id: str) -> str:
     """Return the queue on which an agent receives dispatches."""
-    return f"runs.{worker}.{agent_id}"
+    return f"dispatch.{worker}.{agent_id}"
 
 
 class Agent:
@@ -125,6 +130,8 @@ class Agent:
 
     def start(self) -> None:
         """Clean up after a predecessor, then listen and join the fleet. Returns when dispatches arrive."""
+        for wall in self.missing_walls():
+            log.info("a wall around attempts is missing", wall=wall)
         recover(self._stores, self._around)
         self._shipper.start()
         self._supervisor.open()
@@ -136,13 +143,16 @@ class Agent:
     def stop(self) -> None:
         """End all attempts as preempted, tell everybody, and go.
 
-        What cannot be delivered in time stays on disk and is delivered after the next start.
+        What cannot be delivered in time stays on disk and is delivered after the next start. An attempt whose end
+        the disk does not take is as one whose agent died: the next start finishes it after the last line on disk.
         """
         self._is_stopping = True
         deadline = time.monotonic() + self._options.stop_timeout_s
         self._listener.stop()
         self._claimers.shutdown(wait=True, cancel_futures=True)
         self._supervisor.stop_all(deadline - time.monotonic())
+        deadline = min(deadline, time.monotonic() + self._options.settle_timeout_s)
+        self._supervisor.wait_until_empty(deadline - time.monotonic())
         self._report_sender.wait_until_empty(max(1.0, deadline - time.monotonic()))
         self._shipper.wait_until_empty(max(1.0, deadline - time.monotonic()))
         self._leases.stop()
@@ -181,6 +191,10 @@ class Agent:
             "dispatch": lambda: self._listener.fault,
         }
 
+    def missing_walls(self) -> list[str]:
+        """Return which walls around attempts there are not on this machine."""
+        return self._options.walls.missing()
+
     def running(self) -> int:
         """Return how many attempts are executed here now."""
         return len(self._supervisor.held())
@@ -209,6 +223,7 @@ class Agent:
             environment=self._options.environment,
             heartbeat_s=self._options.heartbeat_s,
             death_wrapper=death_wrapper(),
+            walls=self._options.walls,
             send=self._report_sender.send,
             on_frames=self._shipper.wake,
         )

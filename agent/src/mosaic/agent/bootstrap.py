@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,6 +15,7 @@ from mosaic.agent.control.joining import Credentials, identity_of, join
 from mosaic.agent.control.probe_cache import read_report
 from mosaic.agent.control.profile import choose_worker
 from mosaic.agent.control.renewal import Renewal
+from mosaic.agent.execution.walls import Walls, read_uids, secret_places
 from mosaic.agent.inventory import look_around
 from mosaic.agent.ports import WorkerProfile
 from mosaic.agent.settings import Settings
@@ -21,7 +23,6 @@ from mosaic.errors import BadInput, Refused
 from mosaic.installer.provenance import Revisions
 from mosaic.messaging.event_messages import BrokerFrameSink
 from mosaic.messaging.publisher import Publisher
-from mosaic.messaging.topology import event_topology
 from mosaic.wire.tls import TlsFiles
 from mosaic.worker.probe import ProbeReport, probe
 
@@ -61,7 +62,7 @@ def build_agent(settings: Settings, env: Mapping[str, str]) -> tuple[Agent, Call
         renewal = Renewal(Path(settings.home), renew, join_again)
         renewal.start()
     events_url = settings.events_broker_url or settings.broker_url
-    publisher = Publisher(events_url, event_topology(settings.event_shards), name=options.agent_id)
+    publisher = Publisher(events_url, name=options.agent_id)
 
     def close() -> None:
         release()
@@ -103,6 +104,7 @@ def agent_options(settings: Settings, worker: WorkerProfile, env: Mapping[str, s
     """Return what the agent needs to know about itself, filled in from the machine where nothing is set."""
     machine = look_around(env, node_id=settings.node_id)
     slots = settings.slots or machine.cpus
+    hidden = [Path(settings.home), Path(settings.runs_root), *secret_places(env)] if settings.hide_files else []
     return AgentOptions(
         agent_id=settings.agent_id or f"{machine.node_id}-{worker.name}"[:128],
         worker=worker,
@@ -112,6 +114,7 @@ def agent_options(settings: Settings, worker: WorkerProfile, env: Mapping[str, s
         home=Path(settings.home),
         runs_root=Path(settings.runs_root),
         environment=env,
+        walls=Walls(hidden, read_uids(settings.attempt_uids, min(slots, settings.runs or slots))),
         heartbeat_s=settings.heartbeat_s,
         spool_limit_bytes=settings.spool_limit_mb * _MEBIBYTE,
         stop_timeout_s=settings.stop_timeout_s,
@@ -126,6 +129,8 @@ def hold_home(home: Path) -> Callable[[], None]:
     Two that share it would each end the attempts of the other as what a predecessor left behind.
     """
     home.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(PermissionError):
+        home.chmod(0o700)
     lock = (home / "agent.lock").open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

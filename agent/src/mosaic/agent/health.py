@@ -20,6 +20,10 @@ def agent_metrics(agent: Agent) -> CollectorRegistry:
             lambda: float(agent.backlog.size_bytes),
         ),
         "mosaic_agent_starved": ("1 while steps are thinned.", lambda: float(agent.backlog.is_starved)),
+        "mosaic_agent_missing_walls": (
+            "Walls around attempts that this machine does not have.",
+            lambda: float(len(agent.missing_walls())),
+        ),
         "mosaic_agent_ready": ("1 while everything is reached.", lambda: float(not agent.faults())),
     }
     for name, (text, read) in gauges.items():

@@ -18,7 +18,7 @@ _AGENT = (sys.executable, "-m", "mosaic.agent")
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 #: Python ignores these in itself; what it starts should not inherit that.
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 #: How a shell reports an end by a signal, and containers with it.
 _BY_SIGNAL = 128
 
@@ -30,6 +30,7 @@ def run(command: Sequence[str] = _AGENT) -> int:
         OSError: it could not be started.
     """
     _adopt_orphans()
+    _hide_environment()
     # Blocked until the child's number is known: a signal in between must not get lost.
     signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
     child = os.posix_spawn(command[0], list(command), os.environ, setsigmask=[], setsigdef=_IGNORED_BY_PYTHON)
@@ -54,6 +55,11 @@ def _pass_on(child: int, number: int, _frame: FrameType | None) -> None:
 def _adopt_orphans() -> None:
     # Process 1 inherits orphans anyway; elsewhere (a shared PID namespace, a test) it must be asked for.
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _hide_environment() -> None:
+    # It names the broker and where the secrets are; workers run under the same user.
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 if __name__ == "__main__":

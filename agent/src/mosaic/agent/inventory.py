@@ -67,6 +67,18 @@ def measure_memory_mb(cgroups: Path = _CGROUPS) -> int:
     return min(limits) // _MEBIBYTE
 
 
+def memory_left(cgroups: Path = _CGROUPS) -> float:
+    """Return the part of the machine's memory, or of that of a cgroup around us, that could be had at once."""
+    machine = _read_fields(Path("/proc/meminfo"))
+    parts = [machine.get("MemAvailable:", 1) / (machine.get("MemTotal:") or 1)]
+    for folder in _own_cgroups("memory", cgroups):
+        limit, used = _read_number(folder / "memory.max"), _read_number(folder / "memory.current")
+        if limit and used is not None:
+            used -= _read_fields(folder / "memory.stat").get("inactive_file", 0)
+            parts.append(max(0.0, 1 - used / limit))
+    return min(parts)
+
+
 def count_oom_kills(cgroups: Path = _CGROUPS) -> int:
     """Return how often the kernel killed something in our cgroup for memory; 0 where it does not say."""
     return max((_read_field(path, "oom_kill") for path in _oom_counters(cgroups)), default=0)
@@ -179,8 +191,11 @@ def _read_number(path: Path) -> int | None:
 
 
 def _read_field(path: Path, name: str) -> int:
+    return _read_fields(path).get(name, 0)
+
+
+def _read_fields(path: Path) -> dict[str, int]:
     try:
-        fields = dict(line.split() for line in path.read_text().splitlines())
-        return int(fields.get(name, 0))
+        return {words[0]: int(words[1]) for line in path.read_text().splitlines() if len(words := line.split()) > 1}
     except (OSError, ValueError):
-        return 0
+        return {}

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from mosaic.ids import RunId
 from mosaic.model.attempt import AttemptDirective, HeldAttempt, Launch, Report
 from mosaic.model.fleet import Announcement, Gpu, Worker
+from mosaic.model.resources import DEFAULT_MEMORY_MB
 
 #: What this agent speaks, newest first.
 PROTOCOL_VERSIONS = ("MOSAIC/2.0",)
@@ -25,6 +26,11 @@ class WorkerProfile:
     can_pause: bool = False
     #: Of what its attempts are made; see `mosaic.installer.provenance`.
     environment: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def estimated_memory_mb(self) -> int:
+        """What a run of it holds that asks for no memory."""
+        return int(self.worker.capabilities.get("estimated_memory_mb") or DEFAULT_MEMORY_MB)
 
     @property
     def name(self) -> str:

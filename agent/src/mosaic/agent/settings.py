@@ -56,6 +56,12 @@ class Settings(EventSettings, TlsSettings):
     platform_revision: str = ""
     #: How often workers are asked to give a sign of life.
     heartbeat_s: float = DEFAULT_HEARTBEAT_S
+    #: ``FIRST-LAST``: each attempt runs under one of these user ids, which nobody else has; empty = under the agent's.
+    #: The agent then needs root, or the capabilities CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID and SETUID.
+    attempt_uids: str = ""
+    #: An attempt sees nothing of `home`, of `runs_root` but its own run, and of what a variable ``MOSAIC_*_FILE`` or
+    #: ``MOSAIC_*_DIR`` names. Nothing new can then be made in the folders above them. Needs Landlock (Linux 5.19).
+    hide_files: bool = False
     spool_limit_mb: int = 1024
     stop_timeout_s: float = 60.0
     #: ``host:port`` of /healthz, /readyz and /metrics; empty = none.

@@ -10,7 +10,7 @@ from typing import Any
 
 from mosaic.cli.options import assign
 from mosaic.cli.run_file import RunFile
-from mosaic.client import Endpoints, Mosaic, RunSpec
+from mosaic.client import Login, Mosaic, RunSpec
 from mosaic.client.spelling import spell
 from mosaic.errors import BadInput, ServiceUnavailable, WorkerNotFound
 from mosaic.home import home_directory
@@ -86,7 +86,7 @@ def _with_common(
 def _is_on_this_machine(platform: Mosaic) -> bool:
     """Tell whether runs see the files that whoever types sees."""
     try:
-        return Endpoints.read(home_directory(os.environ)) == platform.endpoints
+        return Login.running(home_directory(os.environ)) == platform.login
     except ServiceUnavailable:
         return False
 

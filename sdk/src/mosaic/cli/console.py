@@ -34,8 +34,9 @@ aside = new_console(stderr=True)
 
 #: What colours text, and does no more.
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
-#: What a terminal obeys. Tabs and line ends are harmless; carriage returns never get past rich.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+#: What a terminal obeys, and what turns the direction of reading. Tabs and line ends are harmless; carriage returns
+#: never get past rich.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def display(text: object, console: Console = out) -> str:
@@ -46,5 +47,5 @@ def display(text: object, console: Console = out) -> str:
     """
     plain_text = str(text)
     if console.is_terminal:
-        plain_text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", _COLOUR.sub("", plain_text))
+        plain_text = _CONTROL.sub(lambda found: ascii(found[0])[1:-1], _COLOUR.sub("", plain_text))
     return escape(plain_text)

@@ -11,7 +11,7 @@ import typer
 from mosaic.cli import render
 from mosaic.cli.options import AsJson, connect, read_span
 from mosaic.cli.render import display
-from mosaic.client import Agent, Fleet, Node, Team
+from mosaic.client import Agent, Fleet, Node, Team, Worker
 from mosaic.errors import NotFound, did_you_mean
 
 
@@ -34,6 +34,7 @@ def _fleet_lines(found: Fleet) -> Iterator[str]:
     """Yield each node, and under it its agents in columns."""
     workers = {agent.agent_id: f"{agent.worker} {agent.worker_version}".strip() for agent in found.agents}
     widest = max(map(len, workers.values()))
+    schemas = {worker.name: worker for worker in found.workers}
     for node in sorted(found.nodes, key=lambda node: node.node_id):
         agents = sorted((one for one in found.agents if one.node_id == node.node_id), key=lambda one: one.agent_id)
         if agents:
@@ -43,6 +44,7 @@ def _fleet_lines(found: Fleet) -> Iterator[str]:
             worker = display(workers[agent.agent_id].ljust(widest))
             slots = f"{agent.slots:3} {'slot ' if agent.slots == 1 else 'slots'}"
             yield f"  {_standing(node, agent)}  {slots}  {worker}  {display(agent.agent_id)}"
+            yield from _conflict(agent, schemas.get(agent.worker))
 
 
 def drain(
@@ -132,6 +134,13 @@ def _terms(team: Team) -> Iterator[str]:
     yield from (f"at most {cap:g} {what}" for cap, what in caps if cap)
     if team.max_wall:
         yield f"at most {team.max_wall.total_seconds():g} s per attempt"
+
+
+def _conflict(agent: Agent, worker: Worker | None) -> Iterator[str]:
+    if worker is None or not worker.digest or agent.worker_digest in ("", worker.digest):
+        return
+    counts = f"{display(worker.name)} {display(worker.version)} of others counts"
+    yield f"    [yellow]in conflict[/]: its settings differ; {counts} until they are gone or drained"
 
 
 def _standing(node: Node, agent: Agent) -> str:

@@ -196,11 +196,11 @@ class _Silences:
         """Return the newest numbers of *runs*."""
         numbers = self._platform.summaries(list(runs))
         self._tell_fault(self._platform.telemetry_fault())
-        silent = {run_id for run_id in numbers if _silence(runs[run_id], numbers[run_id])}
-        for run_id in sorted(silent - self._silent):
-            length = render.span(_silence(runs[run_id], numbers[run_id]) or timedelta())
-            self._console.print(f"nothing was heard of run {run_id} for {length}", style="yellow", soft_wrap=True)
-        self._silent = silent
+        silent = {run_id: length for run_id in runs if (length := _silence(runs[run_id], numbers.get(run_id)))}
+        for run_id in sorted(silent.keys() - self._silent):
+            words = f"nothing was heard of run {run_id} for {render.span(silent[run_id])}"
+            self._console.print(words, style="yellow", soft_wrap=True)
+        self._silent = set(silent)
         return numbers
 
     def _tell_fault(self, fault: str) -> None:
@@ -211,11 +211,12 @@ class _Silences:
         self._fault = fault
 
 
-def _silence(run: Run, summary: Summary) -> timedelta | None:
-    """Return for how long nothing of a run that runs was stored, if that is long."""
-    if run.state is not RunState.RUNNING or summary.last_event_at is None:
+def _silence(run: Run, summary: Summary | None) -> timedelta | None:
+    """Return for how long nothing of a run that runs was stored, be it since its start, if that is long."""
+    heard_at = (summary.last_event_at if summary else None) or run.started_at
+    if run.state is not RunState.RUNNING or heard_at is None:
         return None
-    length = datetime.now(timezone.utc) - summary.last_event_at
+    length = datetime.now(timezone.utc) - heard_at
     return length if length > _SILENT_AFTER else None
 
 
@@ -263,12 +264,10 @@ def _update(
 
 def _pace(run: Run, summary: Summary | None) -> str:
     """Say how fast a run goes, or for how long nothing of it was heard: its last speed would be a lie then."""
-    if summary is None:
-        return ""
     silence = _silence(run, summary)
     if silence is not None:
         return f"[yellow]silent for {render.span(silence)}[/]"
-    return f"{summary.steps_per_s:,.0f} steps/s" if summary.steps_per_s else ""
+    return f"{summary.steps_per_s:,.0f} steps/s" if summary and summary.steps_per_s else ""
 
 
 def _label(run: Run) -> str:

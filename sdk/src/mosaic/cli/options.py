@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import math
 import os
 import re
@@ -44,11 +43,6 @@ def connect() -> Mosaic:
     from mosaic.client import Mosaic
 
     return Mosaic.connect()
-
-
-def current_user() -> str:
-    """Return who asks: ``MOSAIC_USER``, or the login name."""
-    return os.environ.get("MOSAIC_USER") or getpass.getuser()
 
 
 def current_team() -> str:

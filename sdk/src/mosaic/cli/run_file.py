@@ -38,7 +38,6 @@ KEYS = (
     Key("seed", also=("seeds",)),
     Key("name"),
     Key("team"),
-    Key("user", meaning="For whom; default MOSAIC_USER, or the login name."),
     Key("priority"),
     Key("cpus"),
     Key("memory_mb"),

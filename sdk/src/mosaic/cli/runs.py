@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mosaic.cli import render
-from mosaic.cli.options import AsJson, RunArgument, RunArguments, connect, current_user, read_pairs, runs_named
+from mosaic.cli.options import AsJson, RunArgument, RunArguments, connect, read_pairs, runs_named
 from mosaic.client import Mosaic, Run, Summary
 from mosaic.errors import BadInput, Refused, Unavailable, did_you_mean
 from mosaic.home import home_directory
@@ -100,26 +100,22 @@ def cancel(
     as_json: AsJson = False,
 ) -> None:
     """End runs: SIGTERM, their grace, SIGKILL. Ended runs stay as they are."""
-    _each(runs, lambda platform, run: platform.cancel(run, actor=current_user(), reason=reason), _stands, as_json)
+    _each(runs, lambda platform, run: platform.cancel(run, reason=reason), _stands, as_json)
 
 
 def pause(runs: RunArguments, as_json: AsJson = False) -> None:
     """Stop running runs in place; they keep their machine."""
-    _each(runs, lambda platform, run: platform.pause(run, actor=current_user()), _asked("pause"), as_json)
+    _each(runs, Mosaic.pause, _asked("pause"), as_json)
 
 
 def resume(runs: RunArguments, as_json: AsJson = False) -> None:
     """Let paused runs go on."""
-    _each(runs, lambda platform, run: platform.resume(run, actor=current_user()), _asked("go on"), as_json)
+    _each(runs, Mosaic.resume, _asked("go on"), as_json)
 
 
 def retry(runs: RunArguments, as_json: AsJson = False) -> None:
     """Submit ended runs again, each as a new run labelled `retry_of`."""
-    _each(runs, _retry, _tried_again, as_json)
-
-
-def _retry(platform: Mosaic, run_id: str) -> Run:
-    return platform.retry(run_id, actor=current_user())
+    _each(runs, Mosaic.retry, _tried_again, as_json)
 
 
 def explain(run: RunArgument, as_json: AsJson = False) -> None:
@@ -140,7 +136,7 @@ def _each(names: list[str], act: Callable[[Mosaic, str], Run], say: Callable[[Ru
     done: list[Run] = []
     refused: list[str] = []
     with connect() as platform:
-        run_ids = [run.run_id for run in runs_named(platform, names, all_of_a_name=act is not _retry)]
+        run_ids = [run.run_id for run in runs_named(platform, names, all_of_a_name=act is not Mosaic.retry)]
         try:
             for run_id in run_ids:
                 try:

@@ -17,7 +17,6 @@ from mosaic.cli.options import (
     Faults,
     connect,
     current_team,
-    current_user,
     read_count,
     read_limit,
     read_pairs,
@@ -29,7 +28,7 @@ from mosaic.cli.upstream_file import read_upstream
 from mosaic.client import Mosaic, RunSpec
 from mosaic.errors import BadInput
 from mosaic.home import home_directory
-from mosaic.ids import TeamName, UserName, WorkerName
+from mosaic.ids import TeamName, WorkerName
 from mosaic.worker.spelling import as_published
 
 _FILES = (".yaml", ".yml", ".json")
@@ -110,7 +109,6 @@ def submit(
         seed=(seeds[0] if len(seeds) == 1 else None) if seeds else asked.seed,
         name=name or asked.name,
         team=TeamName(team or asked.team or current_team()),
-        user=UserName(asked.user or current_user()),
         priority=urgency,
         resources=replace(
             faults.read(with_gpus, asked.resources, gpus) or asked.resources,

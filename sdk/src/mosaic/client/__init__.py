@@ -3,8 +3,8 @@
 from mosaic.errors import needs_extra
 
 try:
-    from mosaic.client.endpoints import Endpoints
     from mosaic.client.export import write_csv, write_jsonl, write_parquet
+    from mosaic.client.login import Login
     from mosaic.client.platform import Mosaic
     from mosaic.client.values import (
         Curve,
@@ -30,7 +30,6 @@ __all__ = [
     "Attempt",
     "Change",
     "Curve",
-    "Endpoints",
     "Episode",
     "Episodes",
     "Evaluation",
@@ -40,6 +39,7 @@ __all__ = [
     "Gpu",
     "Lease",
     "LogLine",
+    "Login",
     "Manifest",
     "Mosaic",
     "Node",

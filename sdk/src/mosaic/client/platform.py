@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import getpass
-import json
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-import grpc
-
-from mosaic.client import messages
-from mosaic.client.endpoints import Endpoints
+from mosaic.client.checks import checked
+from mosaic.client.login import Login
 from mosaic.client.persistence import OnAway, ignore, persist
+from mosaic.client.rest import Rest
 from mosaic.client.values import (
     Curve,
+    Episode,
     Episodes,
     EventLine,
     LogLine,
@@ -24,30 +23,22 @@ from mosaic.client.values import (
     SeriesInfo,
     Summary,
 )
-from mosaic.errors import NotFound, Refused, RunUnfinished, Unavailable
+from mosaic.client.written import submission, unwritten_line
+from mosaic.errors import NotFound, RunNotFound, RunUnfinished
 from mosaic.home import home_directory
-from mosaic.ids import UserName, WorkerName
+from mosaic.ids import WorkerName
 from mosaic.lifecycle import RunState
 from mosaic.model.attempt import RunDetail
+from mosaic.model.codec import from_json
 from mosaic.model.fleet import Fleet, Worker
-from mosaic.model.identity import Caller, Role
-from mosaic.model.run import Explanation, Run, RunFilter, RunSpec
+from mosaic.model.run import Explanation, Run, RunSpec
 from mosaic.model.team import Team
-from mosaic.wire.caller import speak_for
-from mosaic.wire.channel import open_channel
-from mosaic.wire.codec import from_wire, to_wire
-from mosaic.wire.status import error_from
-from mosaic.wire.v1 import (
-    registry_pb2,
-    registry_pb2_grpc,
-    scheduler_pb2,
-    scheduler_pb2_grpc,
-    telemetry_pb2,
-    telemetry_pb2_grpc,
-)
 
-_TIMEOUT_S = 30.0
+#: Runs in one page of a list, and ids in one request for numbers.
+_PAGE = 1000
+_MOST_IDS = 200
 _LOOK_AGAIN_S = 0.05
+_LONGEST_LOOK_S = 0.5
 
 
 class Mosaic:
@@ -61,17 +52,12 @@ class Mosaic:
             print(fleet.manifest(run.run_id).content["outcome"])
     """
 
-    def __init__(self, endpoints: Endpoints, *, find: Callable[[], Endpoints] | None = None) -> None:
-        """Reach the services at *endpoints*; nothing is sent before the first call.
+    def __init__(self, login: Login, *, find: Callable[[], Login] | None = None) -> None:
+        """Reach the platform at *login*; nothing is sent before the first call.
 
         A platform that was away may have come back elsewhere: *find* says where, if it can.
         """
-        self._find = find
-        owner = Caller(UserName(os.environ.get("MOSAIC_USER") or getpass.getuser()), roles=frozenset({Role.ADMIN}))
-        self._speak = lambda: speak_for(owner)
-        self._channels: list[grpc.Channel] = []
-        self._is_closed = False
-        self._reach(endpoints)
+        self._rest = Rest(login, find=find)
 
     @classmethod
     def connect(cls, env: Mapping[str, str] | None = None) -> Mosaic:
@@ -82,8 +68,8 @@ class Mosaic:
         """
         env = dict(os.environ if env is None else env)
 
-        def find() -> Endpoints:
-            return Endpoints.find(env, home_directory(env))
+        def find() -> Login:
+            return Login.find(env, home_directory(env))
 
         return cls(find(), find=find)
 
@@ -95,9 +81,12 @@ class Mosaic:
 
     def close(self) -> None:
         """Close the connections."""
-        self._is_closed = True
-        for channel in self._channels:
-            channel.close()
+        self._rest.close()
+
+    @property
+    def login(self) -> Login:
+        """Where the platform is, as far as is known."""
+        return self._rest.login
 
     def submit(
         self,
@@ -120,9 +109,9 @@ class Mosaic:
         Raises:
             BadInput: lists everything that is wrong with it.
         """
-        spec = _spec(asked, config, fields)
-        request = messages.submit_request(spec, seeds=seeds, idempotency_key=idempotency_key)
-        return [from_wire(run, Run) for run in self._ask(self._scheduler.Submit, request).runs]
+        spec = checked(_spec(asked, config, fields), seeds=seeds, idempotency_key=idempotency_key)
+        answer = self._rest.ask("POST", "runs", body=submission(spec, seeds), key=idempotency_key)
+        return [from_json(Run, run) for run in answer]
 
     def predict(
         self,
@@ -138,9 +127,9 @@ class Mosaic:
         Raises:
             BadInput: lists everything that is wrong with it.
         """
-        spec = _spec(asked, config, fields)
-        request = messages.submit_request(spec, seeds=seeds, idempotency_key=idempotency_key, dry_run=True)
-        return list(self._ask(self._scheduler.Submit, request).prediction)
+        spec = checked(_spec(asked, config, fields), seeds=seeds, idempotency_key=idempotency_key)
+        body = submission(spec, seeds)
+        return list(self._rest.ask("POST", "runs", body=body, key=idempotency_key, dry_run=True)["prediction"])
 
     def run(self, run_id: str) -> RunDetail:
         """Return the run whose id is, starts with or ends with *run_id*, or which bears it as a name.
@@ -149,7 +138,7 @@ class Mosaic:
             RunNotFound: there is none.
             BadInput: several bear the name; it lists them.
         """
-        return from_wire(self._ask(self._scheduler.GetRun, scheduler_pb2.GetRunRequest(run_id=run_id)), RunDetail)
+        return from_json(RunDetail, self._of_run(run_id))
 
     def runs(
         self,
@@ -164,14 +153,23 @@ class Mosaic:
     ) -> list[Run]:
         """Return at most *limit* runs, newest first."""
         found: list[Run] = []
-        wanted = RunFilter(frozenset(states), team, user, worker, name, labels or {})
-        request = to_wire(wanted, scheduler_pb2.ListRunsRequest)
+        after = ""
         while len(found) < limit:
-            request.page_size = min(limit - len(found), 1000)
-            answer = self._ask(self._scheduler.ListRuns, request)
-            found += [from_wire(run, Run) for run in answer.runs]
-            request.page_token = answer.next_page_token
-            if not answer.next_page_token:
+            answer = self._rest.ask(
+                "GET",
+                "runs",
+                state=[state.value for state in states],
+                team=team,
+                user=user,
+                worker=worker,
+                name=name,
+                label=[f"{key}={value}" for key, value in (labels or {}).items()],
+                limit=min(limit - len(found), _PAGE),
+                after=after,
+            )
+            found += [from_json(Run, run) for run in answer["runs"]]
+            after = answer["next"]
+            if not after:
                 break
         return found
 
@@ -208,26 +206,25 @@ class Mosaic:
             next(self._watch([run_id], deadline=deadline), None)
         return [self._wait(run_id, within_s, deadline) for run_id in run_ids]
 
-    def cancel(self, run_id: str, *, actor: str = "", reason: str = "") -> Run:
+    def cancel(self, run_id: str, *, reason: str = "") -> Run:
         """End a run: SIGTERM, its grace, SIGKILL. An ended run stays as it is."""
-        return self._command(self._scheduler.Cancel, run_id, actor, reason)
+        return self._command(run_id, "cancel", {"reason": reason})
 
-    def pause(self, run_id: str, *, actor: str = "") -> Run:
+    def pause(self, run_id: str) -> Run:
         """Stop a running run in place; it keeps its machine."""
-        return self._command(self._scheduler.Pause, run_id, actor)
+        return self._command(run_id, "pause")
 
-    def resume(self, run_id: str, *, actor: str = "") -> Run:
+    def resume(self, run_id: str) -> Run:
         """Let a paused run go on."""
-        return self._command(self._scheduler.Resume, run_id, actor)
+        return self._command(run_id, "resume")
 
-    def retry(self, run_id: str, *, actor: str = "") -> Run:
+    def retry(self, run_id: str) -> Run:
         """Submit an ended run again; the new run is labelled ``retry_of``."""
-        return self._command(self._scheduler.Retry, run_id, actor)
+        return self._command(run_id, "retry")
 
     def explain(self, run_id: str) -> Explanation:
         """Say why a run waits and when it may start."""
-        request = scheduler_pb2.GetRunRequest(run_id=run_id)
-        return from_wire(self._ask(self._scheduler.Explain, request), Explanation)
+        return from_json(Explanation, self._of_run(run_id, "explain"))
 
     def events(
         self,
@@ -244,23 +241,18 @@ class Mosaic:
 
         When telemetry goes away from a follower, *on_away* is called once; after its return the next event comes.
         """
-        request = telemetry_pb2.ReadEventsRequest(
-            run_id=run_id, attempt=attempt, kinds=sorted(kinds), follow=follow, limit=limit
-        )
-        if from_seq is not None:
-            getattr(request, "from").CopyFrom(telemetry_pb2.Position(attempt=attempt or 1, seq=from_seq))
-        left = limit
-        for chunk in self._chunks(lambda: self._telemetry.ReadEvents, request, on_away):
-            for line in chunk.lines:
-                yield EventLine(chunk.attempt, line.seq, line.time, line.kind, line.line)
-            left -= len(chunk.lines)
+        start, left = None if from_seq is None else f"{attempt or 1}.{from_seq}", limit
+
+        def stream() -> Iterator[Any]:
+            asked = {"attempt": attempt, "from_": start, "kind": sorted(kinds), "limit": left if limit else 0}
+            return self._lines(run_id, "events", follow=follow, raw=True, **asked)
+
+        for told in self._persist(stream, on_away) if follow else stream():
+            # A stream that has to be opened again goes on from here.
+            start, left = f"{told['attempt']}.{told['seq'] + 1}", left - 1
+            yield EventLine(told["attempt"], told["seq"], told["time"], told["kind"], unwritten_line(told))
             if limit and left <= 0:
                 return
-            if chunk.lines:
-                # A stream that has to be opened again goes on from here.
-                request.limit = max(0, left)
-                position = telemetry_pb2.Position(attempt=chunk.attempt, seq=chunk.lines[-1].seq + 1)
-                getattr(request, "from").CopyFrom(position)
 
     def logs(
         self, run_id: str, *, attempt: int = 0, tail: int = 0, follow: bool = False, on_away: OnAway = ignore
@@ -269,35 +261,28 @@ class Mosaic:
 
         When telemetry goes away from a follower, *on_away* is called once; after its return the next line comes.
         """
-        request = telemetry_pb2.ReadLogsRequest(run_id=run_id, attempt=attempt, tail=tail, follow=follow)
-        newest = (0, -1)
-        for chunk in self._chunks(lambda: self._telemetry.ReadLogs, request, on_away):
-            fresh = [entry for entry in chunk.entries if (chunk.attempt, entry.seq) > newest]
-            for entry in fresh:
-                yield LogLine(chunk.attempt, entry.seq, entry.time, entry.stream, entry.level, entry.text)
-            if fresh:
-                newest = (chunk.attempt, fresh[-1].seq)
-                # A stream that has to be opened again tells all; what was read is left out above.
-                request.tail = 0
+        after = None
+
+        def stream() -> Iterator[Any]:
+            # One that is opened again tells all that is newer than what was read.
+            newest = {"after": after} if after else {"tail": tail}
+            return self._lines(run_id, "logs", follow=follow, attempt=attempt, **newest)
+
+        for told in self._persist(stream, on_away) if follow else stream():
+            after = f"{told['attempt']}.{told['seq']}"
+            yield from_json(LogLine, told)
 
     def series(self, run_id: str, *, attempt: int = 0) -> list[SeriesInfo]:
         """Return the curves that can be read: each once with what counts of it, or as one *attempt* told them."""
-        request = telemetry_pb2.ListSeriesRequest(run_id=run_id, attempt=attempt)
-        answer = self._ask(self._telemetry.ListSeries, request, "telemetry")
-        return [messages.series_info(info) for info in answer.series]
+        return [from_json(SeriesInfo, info) for info in self._of_run(run_id, "series", attempt=attempt)]
 
     def curve(self, run_id: str, name: str, *, agent: str = "", attempt: int = 0, resolution: int = 1000) -> Curve:
         """Return a curve in at most *resolution* buckets; 0 asks for every point.
 
         It is made of what counts, unless one *attempt* is asked for: then of all that it told.
         """
-        request = telemetry_pb2.ReadSeriesRequest(
-            run_id=run_id,
-            key=telemetry_pb2.SeriesKey(name=name, agent=agent),
-            resolution=resolution,
-            attempt=attempt,
-        )
-        return messages.curve(name, agent, self._ask(self._telemetry.ReadSeries, request, "telemetry"))
+        asked = {"name": name, "agent": agent, "attempt": attempt, "resolution": resolution}
+        return from_json(Curve, self._of_run(run_id, "curves", **asked))
 
     def episodes(
         self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0
@@ -315,22 +300,20 @@ class Mosaic:
         Raises:
             BadInput: there is no such kind.
         """
-        request = telemetry_pb2.ReadEpisodesRequest(
-            run_id=run_id, kind=kind, attempt=attempt, include_lost=include_lost, last=last
-        )
-        answer = self._ask(self._telemetry.ReadEpisodes, request, "telemetry")
-        return Episodes(messages.episode(episode) for episode in answer.episodes)
+        asked = {"kind": kind, "attempt": attempt, "include_lost": include_lost, "last": last}
+        return Episodes(from_json(Episode, episode) for episode in self._of_run(run_id, "episodes", **asked))
 
     def summaries(self, run_ids: Collection[str]) -> dict[str, Summary]:
         """Return the newest numbers of each run that has sent anything."""
-        request = telemetry_pb2.SummariseRequest(run_ids=list(run_ids))
-        answer = self._ask(self._telemetry.Summarise, request, "telemetry")
-        return {summary.run_id: messages.summary(summary) for summary in answer.summaries}
+        wanted = list(run_ids)
+        found: dict[str, Any] = {}
+        for first in range(0, len(wanted), _MOST_IDS):
+            found |= self._rest.ask("GET", "summaries", run=wanted[first : first + _MOST_IDS])
+        return {run_id: from_json(Summary, summary) for run_id, summary in found.items()}
 
     def telemetry_fault(self) -> str:
         """Return why telemetry can store nothing new at the moment, such as a full disk; nothing when it can."""
-        answer = self._ask(self._telemetry.Summarise, telemetry_pb2.SummariseRequest(), "telemetry")
-        return str(answer.fault)
+        return str(self._rest.ask("GET", "telemetry")["fault"])
 
     def manifest(self, run_id: str, *, within_s: float = 30.0) -> Manifest:
         """Return the manifest of an ended run, waiting up to *within_s* for it to be written.
@@ -340,21 +323,20 @@ class Mosaic:
         Raises:
             NotFound: it has not been written.
         """
-        request = telemetry_pb2.GetManifestRequest(run_id=run_id)
-        deadline = time.monotonic() + within_s
+        deadline, pause = time.monotonic() + within_s, _LOOK_AGAIN_S
         while True:
             try:
-                answer = self._ask(self._telemetry.GetManifest, request, "telemetry")
-                return Manifest(answer.run_id, json.loads(answer.json), answer.digest, answer.path)
+                return from_json(Manifest, self._of_run(run_id, "manifest"))
             except NotFound:
                 # The last events of a run may still be on their way when its end is already known.
                 if time.monotonic() > deadline:
                     raise
-                time.sleep(_LOOK_AGAIN_S)
+                time.sleep(pause)
+                pause = min(pause * 1.5, _LONGEST_LOOK_S)
 
     def fleet(self) -> Fleet:
         """Return machines, agents and workers as they stand."""
-        return from_wire(self._ask(self._registry.GetFleet, registry_pb2.GetFleetRequest(), "registry"), Fleet)
+        return from_json(Fleet, self._rest.ask("GET", "fleet"))
 
     def worker(self, name: str) -> Worker:
         """Return what the registry knows of a worker.
@@ -362,22 +344,16 @@ class Mosaic:
         Raises:
             WorkerNotFound: no worker has that name.
         """
-        request = registry_pb2.DescribeWorkerRequest(name=name)
-        return from_wire(self._ask(self._registry.DescribeWorker, request, "registry"), Worker)
+        return from_json(Worker, self._rest.ask("GET", "workers", name))
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         """Take a node or an agent out of planning, or back in; what runs there goes on."""
-        request = registry_pb2.DrainRequest(draining=draining)
-        if node_id:
-            request.node_id = node_id
-        else:
-            request.agent_id = agent_id
-        self._ask(self._registry.Drain, request, "registry")
+        body = {"node_id": node_id, "agent_id": "" if node_id else agent_id, "draining": draining}
+        self._rest.ask("POST", "fleet", "drain", body=body)
 
     def teams(self) -> list[Team]:
         """Return every team that was set up."""
-        answer = self._ask(self._scheduler.ListTeams, scheduler_pb2.ListTeamsRequest())
-        return [from_wire(team, Team) for team in answer.teams]
+        return [from_json(Team, team) for team in self._rest.ask("GET", "teams")]
 
     def set_team(self, name: str, **terms: Any) -> Team:
         """Set up a team, or change those of its terms that are given; None lifts a limit.
@@ -388,44 +364,23 @@ class Mosaic:
         Raises:
             BadInput: lists every term that makes no sense.
         """
-        return from_wire(self._ask(self._scheduler.SetTeam, messages.team_request(name, terms)), Team)
-
-    def _reach(self, endpoints: Endpoints) -> None:
-        registry, scheduler, telemetry = (
-            open_channel(getattr(endpoints, name), name, endpoints.tls, metadata=self._speak)
-            for name in ("registry", "scheduler", "telemetry")
-        )
-        # Other threads may still be calling over the channels of before: all are closed at the end.
-        self._channels += [registry, scheduler, telemetry]
-        self.endpoints = endpoints
-        self._registry = registry_pb2_grpc.RegistryStub(registry)
-        self._scheduler = scheduler_pb2_grpc.SchedulerStub(scheduler)
-        self._telemetry = telemetry_pb2_grpc.TelemetryStub(telemetry)
-
-    def _look_again(self) -> bool:
-        """Turn to where the platform is now; tell whether that is somewhere else than before."""
-        if self._is_closed:
-            raise Refused("the connection to the platform was closed")
-        try:
-            found = self._find() if self._find else self.endpoints
-        except Unavailable:
-            return False
-        has_moved = found != self.endpoints
-        if has_moved:
-            self._reach(found)
-        return has_moved
+        body = {
+            f"{term}_s" if isinstance(value, timedelta) or term == "max_wall" else term: (
+                value.total_seconds() if isinstance(value, timedelta) else value
+            )
+            for term, value in terms.items()
+        }
+        return from_json(Team, self._rest.ask("PATCH", "teams", name, body=body))
 
     def _watch(
         self, run_ids: Collection[str], *, on_away: OnAway = ignore, deadline: float | None = None
     ) -> Iterator[Run]:
-        request = scheduler_pb2.WatchRunsRequest(run_ids=sorted(run_ids))
-
         def stream() -> Iterator[Any]:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            return self._follow(self._scheduler.WatchRuns, request, "scheduler", timeout_s=left)
+            return self._rest.lines("POST", "watch", body={"runs": sorted(run_ids), "within_s": left})
 
-        for run in persist(stream, look_again=self._look_again, on_away=on_away, deadline=deadline):
-            yield from_wire(run, Run)
+        for run in persist(stream, look_again=self._rest.look_again, on_away=on_away, deadline=deadline):
+            yield from_json(Run, run)
 
     def _wait(self, run_id: str, within_s: float | None, deadline: float | None) -> Run:
         state = "unknown"
@@ -435,40 +390,27 @@ class Mosaic:
             run_id, state = run.run_id, run.state.value
         raise RunUnfinished(run_id, within_s or 0.0, state)
 
-    def _chunks(self, call: Callable[[], Callable[..., Any]], request: Any, on_away: OnAway) -> Iterator[Any]:
-        """Yield the chunks of a stream of telemetry; one that follows ends only when its run has ended."""
-
-        def stream() -> Iterator[Any]:
-            return self._follow(call(), request, "telemetry")
-
-        if not request.follow:
-            yield from stream()
-            return
-        for chunk in persist(stream, look_again=self._look_again, on_away=on_away):
-            yield chunk
-            if chunk.finished:
+    def _persist(self, stream: Callable[[], Iterator[Any]], on_away: OnAway) -> Iterator[Any]:
+        """Yield from a stream that follows a run: it ends only when the run has ended."""
+        for told in persist(stream, look_again=self._rest.look_again, on_away=on_away):
+            if "finished" in told:
                 return
+            yield told
 
-    def _command(self, call: Callable[..., Any], run_id: str, actor: str, reason: str = "") -> Run:
-        request = scheduler_pb2.RunCommand(run_id=run_id, actor=actor, reason=reason)
-        return from_wire(self._ask(call, request), Run)
+    def _lines(self, run_id: str, what: str, **asked: Any) -> Iterator[Any]:
+        return self._rest.lines("GET", "runs", _named(run_id), what, **asked)
 
-    def _ask(self, call: Callable[..., Any], request: Any, service: str = "scheduler") -> Any:
-        try:
-            return call(request, timeout=_TIMEOUT_S)
-        except grpc.RpcError as error:
-            raise error_from(error, service=service, address=getattr(self.endpoints, service)) from error
+    def _of_run(self, run_id: str, *what: str, **asked: Any) -> Any:
+        return self._rest.ask("GET", "runs", _named(run_id), *what, **asked)
 
-    def _follow(
-        self, call: Callable[..., Any], request: Any, service: str, *, timeout_s: float | None = None
-    ) -> Iterator[Any]:
-        stream = call(request, timeout=timeout_s)
-        try:
-            yield from stream
-        except grpc.RpcError as error:
-            raise error_from(error, service=service, address=getattr(self.endpoints, service)) from error
-        finally:
-            stream.cancel()
+    def _command(self, run_id: str, command: str, body: Mapping[str, str] | None = None) -> Run:
+        return from_json(Run, self._rest.ask("POST", "runs", _named(run_id), command, body=body or {}))
+
+
+def _named(run_id: str) -> str:
+    if not run_id:
+        raise RunNotFound(run_id)
+    return run_id
 
 
 def _deadline(within_s: float | None) -> float | None:

@@ -58,6 +58,8 @@ class Agent:
     #: What the fleet was last told; it changes when a deadline passes or a heartbeat comes back.
     alive: bool = True
     draining: bool = False
+    #: Of the worker as it announced it. Where it is not the `digest` of the worker in the fleet, that of others counts.
+    worker_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class Worker:
     updated_at: datetime | None = None
     #: Arguments after the interpreter.
     launch: tuple[str, ...] = ()
+    #: Identifies version, capabilities, schema and grade; the registry computes it.
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

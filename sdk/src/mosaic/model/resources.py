@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from mosaic.ids import GpuId
 
+#: What a run holds whose worker estimates nothing.
+DEFAULT_MEMORY_MB = 512
+
 
 @dataclass(frozen=True, slots=True)
 class Resources:

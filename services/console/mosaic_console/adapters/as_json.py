@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mosaic.client import EventLine
 from mosaic.client.written import written
 from mosaic.worker.plain import plain, to_json
 from mosaic_console.domain.environments import Described
@@ -23,8 +22,6 @@ def dumps(value: Any) -> str:
 
 def as_json(value: Any) -> Any:
     """Return *value* as JSON values."""
-    if isinstance(value, EventLine):
-        return plain(value.as_json())
     if isinstance(value, Described):
         return _environment(value)
     if isinstance(value, RunPage):
@@ -33,7 +30,8 @@ def as_json(value: Any) -> Any:
         return {key: as_json(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [as_json(part) for part in value]
-    return plain(written(value))
+    # What is left for `plain` costs as much again, and most values leave it nothing.
+    return written(value)
 
 
 def _environment(value: Described) -> dict[str, Any]:

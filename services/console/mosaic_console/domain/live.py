@@ -60,9 +60,8 @@ def pause_s(topic: str) -> float:
 class Board:
     """The newest update of every topic. A watcher who was away reads what is newer than its last number."""
 
-    def __init__(self, first_seq: int) -> None:
-        """Number updates from *first_seq*: who was told numbers by a process of before must not miss ours."""
-        self._seq = first_seq
+    def __init__(self) -> None:
+        self._seq = 0
         self._newest: dict[str, Update] = {}
 
     def put(self, topic: str, data: str) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-#: By these names a browser of this machine knows it. A name that somebody else's DNS answers for is not among them.
-_OWN_NAMES = frozenset({"127.0.0.1", "localhost"})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def is_own_host(host: str) -> bool:
-    """Tell whether the ``Host`` of a request is a name of loopback, with whatever port a tunnel gave it."""
+def is_own_host(host: str, names: Collection[str]) -> bool:
+    """Tell whether the ``Host`` of a request is one of *names*, with whatever port a tunnel gave it.
+
+    A name that somebody else's DNS answers for is not among them.
+    """
     name, colon, port = host.lower().partition(":")
-    return name in _OWN_NAMES and (not colon or (port.isascii() and port.isdigit()))
+    return name in names and (not colon or (port.isascii() and port.isdigit()))
 
 
 def is_safe(method: str) -> bool:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Body, Response
 from pydantic import BaseModel
 
-from mosaic_console.domain.access import Permission
+from mosaic.hosting.access import needs
+from mosaic.model.identity import Permission
 from mosaic_console.entrypoints.answers import answer
-from mosaic_console.entrypoints.needs import needs
-from mosaic_console.entrypoints.parts import ThePlatform
+from mosaic_console.entrypoints.parts import Name, ThePlatform
 from mosaic_console.handlers.environments import environment, environments
 from mosaic_console.handlers.fleet import drain
+from mosaic_console.handlers.teams import TERMS, set_team
 
 router = APIRouter(prefix="/api/v1", tags=["fleet"])
 
 
 class Drain(BaseModel):
-    """Which node or agent, and whether it is taken out or back in."""
+    """Which node or agent, by `name` if nobody else bears it, and whether it is taken out or back in."""
 
-    name: str
+    name: str = ""
+    node_id: str = ""
+    agent_id: str = ""
     draining: bool = True
+
+
+def _terms_schema() -> dict[str, Any]:
+    terms = {term: {"type": ["integer" if is_whole else "number", "null"]} for term, is_whole in TERMS.items()}
+    body = {"type": "object", "properties": terms, "additionalProperties": False}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": body}}}}
 
 
 @router.get("/fleet", response_model=dict[str, Any])
@@ -35,7 +44,10 @@ def show_fleet(platform: ThePlatform) -> Response:
 @needs(Permission.FLEET_CHANGE)
 def drain_part(platform: ThePlatform, body: Drain) -> Response:
     """Start nothing new on a node or an agent; what runs there goes on."""
-    drain(platform, body.name, draining=body.draining)
+    if body.node_id or body.agent_id:
+        platform.drain(node_id=body.node_id, agent_id=body.agent_id, draining=body.draining)
+    else:
+        drain(platform, body.name, draining=body.draining)
     return answer(body.model_dump())
 
 
@@ -48,7 +60,7 @@ def list_workers(platform: ThePlatform) -> Response:
 
 @router.get("/workers/{name}", response_model=dict[str, Any])
 @needs(Permission.FLEET_READ)
-def show_worker(platform: ThePlatform, name: str) -> Response:
+def show_worker(platform: ThePlatform, name: Name) -> Response:
     """Return one worker with the JSON Schema of its config."""
     return answer(platform.worker(name))
 
@@ -62,7 +74,7 @@ def list_environments(platform: ThePlatform, family: str = "", worker: str = "")
 
 @router.get("/environments/{env_id:path}", response_model=dict[str, Any])
 @needs(Permission.FLEET_READ)
-def show_environment(platform: ThePlatform, env_id: str) -> Response:
+def show_environment(platform: ThePlatform, env_id: Name) -> Response:
     """Return one environment of the catalog."""
     return answer(environment(platform, env_id))
 
@@ -72,3 +84,10 @@ def show_environment(platform: ThePlatform, env_id: str) -> Response:
 def list_teams(platform: ThePlatform) -> Response:
     """Return every team that was set up."""
     return answer(platform.teams())
+
+
+@router.patch("/teams/{name}", response_model=dict[str, Any], openapi_extra=_terms_schema())
+@needs(Permission.TEAMS_CHANGE)
+def change_team(platform: ThePlatform, name: Name, body: Annotated[dict[str, Any], Body()]) -> Response:
+    """Set up a team, or change those of its terms that are given; null lifts a limit."""
+    return answer(set_team(platform, name, body))

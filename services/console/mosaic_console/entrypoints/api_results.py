@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+import re
+from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from mosaic.client import Curve, Episode, LogLine, Manifest, SeriesInfo, Summary
+from mosaic.client import Curve, Episode, EventLine, LogLine, Manifest, SeriesInfo, Summary
+from mosaic.client.written import written_line
+from mosaic.errors import BadInput
+from mosaic.hosting.access import needs
+from mosaic.ids import is_run_id
+from mosaic.model.identity import Permission
 from mosaic_console.adapters.as_json import dumps
-from mosaic_console.domain.access import Permission
 from mosaic_console.entrypoints.answers import answer
-from mosaic_console.entrypoints.needs import needs
-from mosaic_console.entrypoints.parts import ThePlatform
-from mosaic_console.ports import Platform
+from mosaic_console.entrypoints.api_runs import tagged
+from mosaic_console.entrypoints.parts import RunName, TheCaller, TheCredential, TheParts, ThePlatform
+from mosaic_console.entrypoints.streams import Streams, Welcome
+from mosaic_console.ports import Platform, Position
 
 router = APIRouter(prefix="/api/v1", tags=["results"])
 
 #: Ids of runs fit into one request; more pages fit into more.
 _MOST_RUNS = 200
-_ATTEMPT = Query(ge=0, description="Only of this attempt; 0 = what counts of all.")
+_INT32, _INT64 = 2**31 - 1, 2**63 - 1
+_PLACE = re.compile(r"(?:(\d{1,9})\.)?(\d{1,18})\Z", re.ASCII)
 
-Attempt = Annotated[int, _ATTEMPT]
+Attempt = Annotated[int, Query(ge=0, le=_INT32, description="Only of this attempt; 0 = what counts of all.")]
+Follow = Annotated[bool, Query(description="Go on until the run has ended; the last line is then `finished`.")]
 
 
 @router.get("/runs/{run_id}/series", response_model=list[SeriesInfo])
 @needs(Permission.RUNS_READ)
-def list_series(platform: ThePlatform, run_id: str, attempt: Attempt = 0) -> Response:
+def list_series(platform: ThePlatform, run_id: RunName, attempt: Attempt = 0) -> Response:
     """List the curves that can be read."""
     return answer(platform.series(_whole(platform, run_id), attempt=attempt))
 
@@ -37,11 +45,11 @@ def list_series(platform: ThePlatform, run_id: str, attempt: Attempt = 0) -> Res
 @needs(Permission.RUNS_READ)
 def read_curve(
     platform: ThePlatform,
-    run_id: str,
+    run_id: RunName,
     name: str,
     agent: str = "",
     attempt: Attempt = 0,
-    resolution: Annotated[int, Query(ge=1, le=10_000, description="Buckets at the most.")] = 1000,
+    resolution: Annotated[int, Query(ge=0, le=_INT32, description="Buckets at the most; 0 = every point.")] = 1000,
     from_step: Annotated[float | None, Query(alias="from", allow_inf_nan=False)] = None,
     to_step: Annotated[float | None, Query(alias="to", allow_inf_nan=False)] = None,
 ) -> Response:
@@ -58,53 +66,69 @@ def read_curve(
 @needs(Permission.RUNS_READ)
 def list_episodes(
     platform: ThePlatform,
-    run_id: str,
+    run_id: RunName,
     kind: str = "training",
     attempt: Attempt = 0,
     include_lost: bool = False,
-    last: Annotated[int, Query(ge=1, le=10_000, description="Only so many, the newest.")] = 1000,
+    last: Annotated[int, Query(ge=0, le=_INT32, description="Only so many, the newest; 0 = all.")] = 0,
 ) -> Response:
     """Return episodes in order."""
     run = _whole(platform, run_id)
     return answer(platform.episodes(run, kind=kind, attempt=attempt, include_lost=include_lost, last=last))
 
 
-@router.get("/runs/{run_id}/logs", response_model=list[LogLine])
+@router.get("/runs/{run_id}/logs", response_class=StreamingResponse)
 @needs(Permission.RUNS_READ)
-def read_logs(
+async def read_logs(
+    request: Request,
+    parts: TheParts,
     platform: ThePlatform,
-    run_id: str,
+    caller: TheCaller,
+    credential: TheCredential,
+    run_id: RunName,
     attempt: Attempt = 0,
-    tail: Annotated[int, Query(ge=1, le=10_000, description="Only so many lines, the newest.")] = 200,
+    tail: Annotated[int, Query(ge=0, le=_INT32, description="Only so many lines, the newest; 0 = all.")] = 0,
+    after: Annotated[str, Query(description="Only what comes after ATTEMPT.SEQ.")] = "",
+    follow: Follow = False,
 ) -> Response:
-    """Return the newest lines of the log."""
-    return answer(list(platform.logs(_whole(platform, run_id), attempt=attempt, tail=tail)))
+    """Stream the lines of the log, one JSON object a line; empty lines are none. `problem` in a last line says why."""
+    place = _place("after", after, attempt)
+    whole = await run_in_threadpool(_whole, platform, run_id)
+    stream = platform.logs(whole, attempt=attempt, tail=tail, after=place, follow=follow)
+    streams: Streams = request.app.state.streams
+    return await streams.answer(stream, _log_lines, Welcome(parts.identity, credential, caller), says_end=follow)
 
 
 @router.get("/runs/{run_id}/events", response_class=StreamingResponse)
 @needs(Permission.RUNS_READ)
-def read_events(
+async def read_events(
+    request: Request,
+    parts: TheParts,
     platform: ThePlatform,
-    run_id: str,
+    caller: TheCaller,
+    credential: TheCredential,
+    run_id: RunName,
     attempt: Attempt = 0,
-    from_seq: Annotated[int | None, Query(ge=0)] = None,
+    start: Annotated[str, Query(alias="from", description="Begin with ATTEMPT.SEQ, or SEQ of the attempt.")] = "",
     kind: Annotated[list[str] | None, Query()] = None,
-    limit: Annotated[int, Query(ge=0, description="0 = all.")] = 0,
-) -> StreamingResponse:
-    """Stream every stored event in order, one JSON object a line."""
-    lines = _events(platform, _whole(platform, run_id), attempt, from_seq, kind or [], limit)
-    # What fails at once is a problem with a status; afterwards a stream can only break off.
-    first = next(lines, "")
-    return StreamingResponse(
-        chain([first], lines), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"}
-    )
+    limit: Annotated[int, Query(ge=0, le=_INT64, description="0 = all.")] = 0,
+    raw: Annotated[bool, Query(description="`line` as the worker wrote it in place of `event`.")] = False,
+    follow: Follow = False,
+) -> Response:
+    """Stream events in order, one JSON object a line; empty lines are none. `problem` in a last line says why."""
+    place = _place("from", start, attempt)
+    whole = await run_in_threadpool(_whole, platform, run_id)
+    stream = platform.events(whole, attempt=attempt, start=place, kinds=kind or (), follow=follow, limit=limit)
+    write = _raw_lines if raw else _event_lines
+    streams: Streams = request.app.state.streams
+    return await streams.answer(stream, write, Welcome(parts.identity, credential, caller), says_end=follow)
 
 
 @router.get("/runs/{run_id}/manifest", response_model=Manifest)
 @needs(Permission.RUNS_READ)
-def read_manifest(platform: ThePlatform, run_id: Annotated[str, Path()]) -> Response:
+def read_manifest(platform: ThePlatform, run_id: RunName, if_none_match: Annotated[str, Header()] = "") -> Response:
     """Return the manifest of an ended run; 404 until it is written."""
-    return answer(platform.manifest(_whole(platform, run_id), within_s=0.0))
+    return tagged(dumps(platform.manifest(_whole(platform, run_id))), if_none_match)
 
 
 @router.get("/summaries", response_model=dict[str, Summary])
@@ -114,13 +138,34 @@ def summarise(platform: ThePlatform, run: Annotated[list[str], Query(min_length=
     return answer(platform.summaries(run))
 
 
+@router.get("/telemetry", response_model=dict[str, str])
+@needs(Permission.RUNS_READ)
+def telemetry_fault(platform: ThePlatform) -> Response:
+    """Say in `fault` why nothing new can be stored at the moment; nothing when it can."""
+    return answer({"fault": platform.telemetry_fault()})
+
+
 def _whole(platform: Platform, run_id: str) -> str:
     """Return the whole id of the run that *run_id* names; telemetry knows no other."""
-    return platform.run(run_id).run.run_id
+    return run_id if is_run_id(run_id) else platform.run(run_id).run.run_id
 
 
-def _events(
-    platform: Platform, run_id: str, attempt: int, from_seq: int | None, kinds: list[str], limit: int
-) -> Iterator[str]:
-    for line in platform.events(run_id, attempt=attempt, from_seq=from_seq, kinds=kinds, limit=limit):
-        yield dumps(line) + "\n"
+def _place(name: str, text: str, attempt: int) -> Position | None:
+    if not text:
+        return None
+    found = _PLACE.match(text)
+    if found is None:
+        raise BadInput("request", [f"{name}: {text!r:.60} is not ATTEMPT.SEQ, such as 1.17"])
+    return int(found[1] or attempt or 1), int(found[2])
+
+
+def _event_lines(lines: Sequence[EventLine]) -> str:
+    return "".join(dumps(line) + "\n" for line in lines)
+
+
+def _raw_lines(lines: Sequence[EventLine]) -> str:
+    return "".join(dumps(written_line(line)) + "\n" for line in lines)
+
+
+def _log_lines(lines: Sequence[LogLine]) -> str:
+    return "".join(dumps(line) + "\n" for line in lines)

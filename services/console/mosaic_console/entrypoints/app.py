@@ -6,15 +6,16 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
-from mosaic.client import Endpoints
+from mosaic.hosting.access import needs
+from mosaic.model.identity import Permission
 from mosaic_console.bootstrap import Parts, build
-from mosaic_console.domain.access import Permission
 from mosaic_console.domain.problem import Problem
 from mosaic_console.entrypoints import api_fleet, api_live, api_results, api_runs, pages, sign_in
 from mosaic_console.entrypoints.answers import answer, tell_problems
 from mosaic_console.entrypoints.door import Door
-from mosaic_console.entrypoints.feed import Feed
-from mosaic_console.entrypoints.needs import needs
+from mosaic_console.entrypoints.feed import Feeds
+from mosaic_console.entrypoints.streams import Streams
+from mosaic_console.settings import Settings
 
 _about = APIRouter(prefix="/api/v1", tags=["about"])
 #: Everything that is served; the door looks here for what a route needs.
@@ -34,7 +35,8 @@ def build_app(parts: Parts) -> FastAPI:
         responses={"default": {"model": Problem, "description": "What went wrong (application/problem+json)."}},
     )
     app.state.parts = parts
-    app.state.feed = Feed(parts.platform)
+    app.state.feeds = Feeds(parts.services)
+    app.state.streams = Streams()
     for router in ROUTERS:
         app.include_router(router)
     tell_problems(app)
@@ -53,8 +55,9 @@ def door_of(app: FastAPI, parts: Parts) -> Door:
 
 def documented() -> dict[str, Any]:
     """Return the OpenAPI document of a console that is connected to nothing."""
-    nowhere = Endpoints(registry="127.0.0.1:1", scheduler="127.0.0.1:1", telemetry="127.0.0.1:1")
-    return document(build_app(build(nowhere, token="", user="", port=0)))
+    nowhere = "127.0.0.1:1"
+    settings = Settings(registry_address=nowhere, scheduler_address=nowhere, telemetry_address=nowhere, token="none")
+    return document(build_app(build(settings, port=0)))
 
 
 def document(app: FastAPI) -> dict[str, Any]:

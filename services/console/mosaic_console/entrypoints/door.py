@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
+from urllib.parse import unquote
 
+from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mosaic.hosting.rights import may_somewhere
+from mosaic.model.identity import Permission
 from mosaic_console.bootstrap import Parts
-from mosaic_console.domain.access import Caller, Permission, owner
 from mosaic_console.domain.origin import is_from_own_page, is_own_host, is_safe
 from mosaic_console.domain.problem import problem
 from mosaic_console.entrypoints.answers import API, problem_answer
 from mosaic_console.entrypoints.limits import BodyTooLarge, read_whole
 from mosaic_console.entrypoints.looks import sign_in_page
 from mosaic_console.entrypoints.needs import permission_of, route_for
+from mosaic_console.ports import Credential
 
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
@@ -48,7 +52,8 @@ class Door:
         if scope["type"] != "http":
             return
         send = _with_security_headers(send)
-        refused = self._refuse(scope)
+        scope["path"] = _path(scope)
+        refused = await self._refuse(scope)
         if refused is None:
             try:
                 receive = receive if is_safe(scope["method"]) else await read_whole(scope, receive)
@@ -58,43 +63,47 @@ class Door:
                 )
         await (refused or self._app)(scope, receive, send)
 
-    def _refuse(self, scope: Scope) -> Response | None:
+    async def _refuse(self, scope: Scope) -> Response | None:
         """Return the answer to who may not enter; note who enters."""
         headers, path = Headers(scope=scope), scope["path"]
-        if not is_own_host(headers.get("host", "")):
-            told = "this console answers to 127.0.0.1 and localhost only"
+        if not is_own_host(headers.get("host", ""), self._parts.hosts):
+            told = "this console does not answer to that name; MOSAIC_CONSOLE_URLS lists those it answers to"
             return problem_answer(problem(HTTPStatus.MISDIRECTED_REQUEST, "wrong_host", told), API)
         route = route_for(self._routes, scope)
         permission = permission_of(route) if route else Permission.SIGNED_IN
         if permission is Permission.ANYONE:
             return None
-        caller = self._caller(headers, cookie_name(self._parts, scope["scheme"]))
+        credential = _credential(headers, self._parts.cookie)
+        if credential is None:
+            return _stranger(path)
+        caller = await run_in_threadpool(self._parts.identity.authenticate, credential)
         if caller is None:
             return _stranger(path)
-        if permission is None or not caller.may(permission):
+        if permission is None or not may_somewhere(caller, permission):
             told = f"you may not {scope['method']} {path}"
             return problem_answer(problem(HTTPStatus.FORBIDDEN, "forbidden", told), path)
-        if caller.via == "session" and not is_safe(scope["method"]) and not is_from_own_page(headers):
+        if credential.kind == "session" and not is_safe(scope["method"]) and not is_from_own_page(headers):
             told = "this does not come from a page of the console; scripts send the token instead of a cookie"
             return problem_answer(problem(HTTPStatus.FORBIDDEN, "cross_origin", told), path)
-        scope.setdefault("state", {})["caller"] = caller
-        return None
-
-    def _caller(self, headers: Headers, cookie: str) -> Caller | None:
-        """Return whom the credential stands for; a token goes before a cookie, and a wrong one is not made up for."""
-        scheme, _, shown = headers.get("authorization", "").partition(" ")
-        if scheme:
-            is_ours = scheme.lower() == "bearer" and self._parts.keyring.is_token(shown.strip())
-            return owner(self._parts.user, "token") if is_ours else None
-        session_id = session_of(headers, cookie)
-        if session_id and self._parts.keyring.is_session(session_id):
-            return owner(self._parts.user, "session")
+        scope.setdefault("state", {}).update(caller=caller, credential=credential)
         return None
 
 
-def cookie_name(parts: Parts, scheme: str) -> str:
-    """Return the name of the session's cookie; the prefix that ties it to one host is only taken where TLS is."""
-    return f"__Host-{parts.cookie}" if scheme == "https" else parts.cookie
+def _path(scope: Scope) -> str:
+    """Return the path in which an encoded slash is still encoded: it belongs to a name."""
+    raw = scope.get("raw_path", b"").partition(b"?")[0].decode("ascii", "replace")
+    if "%2f" not in raw.lower():
+        return str(scope["path"])
+    return unquote(raw.replace("%2f", "%252F").replace("%2F", "%252F"))
+
+
+def _credential(headers: Headers, cookie: str) -> Credential | None:
+    """Return what is shown; a token goes before a cookie, and a wrong one is not made up for."""
+    scheme, _, shown = headers.get("authorization", "").partition(" ")
+    if scheme:
+        return Credential("token", shown.strip()) if scheme.lower() == "bearer" else None
+    session_id = session_of(headers, cookie)
+    return Credential("session", session_id) if session_id else None
 
 
 def session_of(headers: Headers, cookie: str) -> str:
@@ -109,7 +118,7 @@ def session_of(headers: Headers, cookie: str) -> str:
 def _stranger(path: str) -> Response:
     if not path.startswith(API):
         return sign_in_page()
-    told = "who are you? Send `Authorization: Bearer TOKEN` with the token in the state directory's console.token"
+    told = "who are you? Send a valid token: MOSAIC_TOKEN, or `Authorization: Bearer TOKEN`"
     return problem_answer(problem(HTTPStatus.UNAUTHORIZED, "unauthenticated", told), path)
 
 

@@ -3,29 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
 import structlog
+from fastapi.concurrency import run_in_threadpool
 
 from mosaic.errors import MosaicError
+from mosaic.hosting.rights import visible_teams
+from mosaic.model.identity import Caller
 from mosaic_console.adapters.as_json import dumps
 from mosaic_console.domain.live import LEAST_PAUSE_S, Board, Update, pause_s
 from mosaic_console.domain.problem import problem_of
 from mosaic_console.handlers.topics import look
-from mosaic_console.ports import Platform
+from mosaic_console.ports import Platform, Services
 
 log = structlog.get_logger(__name__)
 
 
+class Feeds:
+    """A feed for all watchers who may see the same; belongs to one event loop."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._feeds: dict[frozenset[str] | None, Feed] = {}
+
+    def of(self, caller: Caller) -> Feed:
+        """Return the feed of everybody who may see what *caller* may."""
+        audience = visible_teams(caller)
+        if audience not in self._feeds:
+            self._feeds[audience] = Feed(self._services.of(caller))
+        return self._feeds[audience]
+
+    def close(self) -> None:
+        """End every stream."""
+        for feed in self._feeds.values():
+            feed.close()
+
+
 class Feed:
-    """One for all watchers; belongs to one event loop."""
+    """One look at each topic, whoever watches it."""
 
     def __init__(self, platform: Platform) -> None:
+        #: Who was told numbers by another feed has seen nothing of this one.
+        self.name = secrets.token_hex(4)
         self._platform = platform
-        # Milliseconds of the clock: who was told numbers by a process of before has seen smaller ones.
-        self._board = Board(first_seq=int(time.time() * 1000))
+        self._board = Board()
         self._watched: Counter[str] = Counter()
         self._looked_at: dict[str, float] = {}
         self._news = asyncio.Event()
@@ -71,7 +96,7 @@ class Feed:
             due = [topic for topic in self._watched if now - self._looked_at.get(topic, -1e9) >= pause_s(topic)]
             for topic in due:
                 self._looked_at[topic] = now
-                data = await asyncio.to_thread(self._told, topic)
+                data = await run_in_threadpool(self._told, topic)
                 if topic in self._watched and self._board.put(topic, data):
                     self._tell()
             await asyncio.sleep(LEAST_PAUSE_S)

@@ -1,32 +1,19 @@
-"""Every route says which permission it needs; one that says nothing is closed to everybody."""
+"""Which route answers a request; each declares its permission with `mosaic.hosting.access.needs`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
 
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
-from mosaic_console.domain.access import Permission
-
-EndpointT = TypeVar("EndpointT", bound=Callable[..., Any])
-
-
-def needs(permission: Permission) -> Callable[[EndpointT], EndpointT]:
-    """Declare what the decorated route needs."""
-
-    def declare(endpoint: EndpointT) -> EndpointT:
-        endpoint.permission = permission  # type: ignore[attr-defined]
-        return endpoint
-
-    return declare
+from mosaic.hosting.access import declared
+from mosaic.model.identity import Permission
 
 
 def permission_of(route: BaseRoute) -> Permission | None:
-    """Return what *route* declares, or None when it declares nothing."""
-    found = getattr(getattr(route, "endpoint", None), "permission", None)
-    return found if isinstance(found, Permission) else None
+    """Return what *route* declares; one that declares nothing is closed to everybody."""
+    return declared(getattr(route, "endpoint", None))
 
 
 def route_for(routes: Iterable[BaseRoute], scope: Scope) -> BaseRoute | None:

@@ -12,12 +12,12 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
+from mosaic.hosting.access import needs
 from mosaic.lifecycle import RunState
-from mosaic_console.domain.access import Permission
+from mosaic.model.identity import Permission
 from mosaic_console.domain.wanted import read_wanted
 from mosaic_console.entrypoints.looks import assets, html
-from mosaic_console.entrypoints.needs import needs
-from mosaic_console.entrypoints.parts import TheCaller, ThePlatform
+from mosaic_console.entrypoints.parts import RunName, ThePlatform
 from mosaic_console.handlers.commands import Command, command
 from mosaic_console.handlers.fleet import drain
 from mosaic_console.handlers.views import see_fleet, see_run, see_runs
@@ -69,16 +69,16 @@ def runs_page(
 
 @router.get("/runs/{run_id}")
 @needs(Permission.RUNS_READ)
-def run_page(platform: ThePlatform, run_id: str, curves: str = "") -> Response:
+def run_page(platform: ThePlatform, run_id: RunName, curves: str = "") -> Response:
     """Show everything about one run."""
     return html("run.html", view=see_run(platform, run_id, now=_now(), all_curves=curves == "all"), now=_now())
 
 
 @router.post("/runs/{run_id}/{wish}")
 @needs(Permission.RUNS_CHANGE)
-def command_form(platform: ThePlatform, caller: TheCaller, run_id: str, wish: Command) -> Response:
+def command_form(platform: ThePlatform, run_id: RunName, wish: Command) -> Response:
     """Do what a button says, and show the run; after a retry the new one."""
-    run = command(platform, caller, run_id, wish)
+    run = command(platform, run_id, wish)
     return RedirectResponse(f"/runs/{quote(run.run_id, safe='')}", HTTPStatus.SEE_OTHER)
 
 

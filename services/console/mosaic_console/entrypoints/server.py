@@ -1,45 +1,46 @@
-"""The console as a part of another process: one thread, one port on loopback."""
+"""The console as one thread with one port, in a process of its own or as a part of another."""
 
 from __future__ import annotations
 
 import errno
 import socket
 import threading
+from pathlib import Path
 
 import structlog
 
-from mosaic.client import Endpoints
+from mosaic.client import Login
 from mosaic.errors import Refused
-from mosaic_console.adapters.token_file import TokenFile
 from mosaic_console.bootstrap import build
-from mosaic_console.domain.keys import new_secret
-from mosaic_console.settings import Settings, read_address
+from mosaic_console.ports import Credential
+from mosaic_console.settings import Settings
 
 log = structlog.get_logger(__name__)
 
 #: So many ports after the wanted one are tried before any free one is taken.
 _PORTS = 20
-_BACKLOG = 128
+_BACKLOG = 1024
 _END_S = 3
+#: Longer than clients keep a connection that they do not use, or a request would meet its end.
+_KEEP_ALIVE_S = 120
 
 
 class ConsoleServer:
-    """Listens as soon as it is made, and answers once its thread has imported what it takes: browsers wait for that."""
+    """Listens as soon as it is made, and answers once its thread has imported what it takes: clients wait for that."""
 
-    def __init__(self, settings: Settings, endpoints: Endpoints) -> None:
-        """Bind the port, or the next free one, and write the token file.
+    def __init__(self, settings: Settings, *, home: Path | None = None) -> None:
+        """Bind the port. With a state directory, *home*, the next free one if it is taken, and say there where it is.
 
         Raises:
             BadInput: the address is none.
-            Refused: the address is not loopback, or cannot be bound.
+            Refused: the address cannot be bound, or would show tokens to the network.
         """
-        self._socket = _bind(*read_address(settings.address))
-        host, port = self._socket.getsockname()[:2]
-        self.url = f"http://{host}:{port}"
-        token = new_secret()
-        self._files = TokenFile(settings.home)
-        self._files.write(token, self.url)
-        self._parts = build(endpoints, token=token, user=settings.user, port=port)
+        self._settings, self._home = settings, home
+        host, port = settings.listen_address()
+        self._socket = _bind(host, port, moves=home is not None)
+        port = self._socket.getsockname()[1]
+        self.login = Login(f"{'https' if settings.https_cert_file else 'http'}://{host}:{port}", settings.token)
+        self._parts = build(settings, port=port)
         self._thread = threading.Thread(target=self._serve, name="console", daemon=True)
         self._stopping = threading.Event()
         self._is_serving = False
@@ -47,24 +48,33 @@ class ConsoleServer:
 
     def start(self) -> None:
         """Answer from soon on."""
+        if self._home is not None:
+            self.login.tell(self._home)
         self._thread.start()
 
     def stop(self) -> None:
-        """End the streams, close the port and remove the token."""
-        self._files.remove()
+        """End the streams and close the port."""
+        if self._home is not None:
+            Login.forget(self._home)
         self._stopping.set()
-        self._thread.join(_END_S * 2)
-        self._parts.platform.close()
+        if self._thread.is_alive():
+            self._thread.join(_END_S * 2)
+        self._socket.close()
+        self._parts.services.close()
 
     def new_link(self) -> str:
         """Return a link that signs one browser in, once."""
-        return f"{self.url}/sign-in?code={self._parts.keyring.new_code()}"
+        caller = self._parts.identity.authenticate(Credential("token", self.login.token))
+        assert caller is not None
+        return f"{self.login.url}/sign-in?code={self._parts.identity.new_code(caller)}"
 
     def fault(self) -> str | None:
-        """Return why it does not answer; None when it does, or is about to."""
+        """Return why it does not answer; None when it does."""
         if self._broken:
             return self._broken
-        return "it has ended" if self._is_serving and not self._thread.is_alive() else None
+        if not self._is_serving:
+            return "it is being started"
+        return None if self._thread.is_alive() else "it has ended"
 
     def _serve(self) -> None:
         try:
@@ -96,20 +106,24 @@ class ConsoleServer:
                 http="h11",
                 ws="none",
                 timeout_graceful_shutdown=_END_S,
+                timeout_keep_alive=_KEEP_ALIVE_S,
+                ssl_certfile=self._settings.https_cert_file or None,
+                ssl_keyfile=self._settings.https_key_file or None,
             )
             server = uvicorn.Server(config)
             serving = asyncio.create_task(server.serve([self._socket]))
             self._is_serving = True
             await asyncio.to_thread(self._stopping.wait)
-            app.state.feed.close()
+            app.state.feeds.close()
+            app.state.streams.close()
             server.should_exit = True
             await serving
 
         asyncio.run(serve())
 
 
-def _bind(host: str, port: int) -> socket.socket:
-    candidates = [port, *range(port + 1, min(port + _PORTS, 65536)), 0] if port else [0]
+def _bind(host: str, port: int, *, moves: bool) -> socket.socket:
+    candidates = [port, *range(port + 1, min(port + _PORTS, 65536)), 0] if port and moves else [port]
     for candidate in candidates:
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -122,4 +136,4 @@ def _bind(host: str, port: int) -> socket.socket:
                 raise Refused(f"the console cannot listen on {host}:{candidate}: {error.strerror}") from error
         else:
             return listening
-    raise Refused(f"the console finds no free port on {host}")
+    raise Refused(f"the console cannot listen on {host}:{port}: somebody else does; choose another port")

@@ -7,7 +7,6 @@ from enum import Enum
 
 from mosaic.client import Run
 from mosaic.lifecycle import RunState, is_terminal
-from mosaic_console.domain.access import Caller
 from mosaic_console.ports import Platform
 
 
@@ -27,12 +26,12 @@ _OFFERED: Mapping[RunState, Sequence[Command]] = {
 }
 
 
-def command(platform: Platform, caller: Caller, run_id: str, wish: Command, *, reason: str = "") -> Run:
-    """Do it in the name of *caller* and return the run as it stands then; a retry returns the new run."""
+def command(platform: Platform, run_id: str, wish: Command, *, reason: str = "") -> Run:
+    """Do it and return the run as it stands then; a retry returns the new run."""
     if wish is Command.CANCEL:
-        return platform.cancel(run_id, actor=caller.user, reason=reason)
+        return platform.cancel(run_id, reason=reason)
     act = {Command.PAUSE: platform.pause, Command.RESUME: platform.resume, Command.RETRY: platform.retry}[wish]
-    return act(run_id, actor=caller.user)
+    return act(run_id)
 
 
 def offered(state: RunState) -> Sequence[Command]:

@@ -11,14 +11,13 @@ from mosaic.client import Resources, Run, RunSpec
 from mosaic.client.checks import faults_of
 from mosaic.errors import BadInput, did_you_mean
 from mosaic.ids import UserName
-from mosaic_console.domain.access import Caller
+from mosaic.model.identity import Caller
 from mosaic_console.ports import Platform
 
 #: Limits of time, which are told in seconds.
 _SPANS = ("max_wall", "hang_limit")
-#: Key of a body -> field of the spec. Who asks is told by the credential, not by the body.
+#: Key of a body -> field of the spec.
 _FIELDS = {f"{field.name}_s" if field.name in _SPANS else field.name: field.name for field in fields(RunSpec)}
-_FIELDS.pop("user")
 KEYS = (*_FIELDS, "seeds")
 _NEEDS = tuple(field.name for field in fields(Resources))
 
@@ -33,14 +32,14 @@ def submit(platform: Platform, caller: Caller, body: Mapping[str, Any], *, key: 
     return platform.submit(asked, seeds=seeds, idempotency_key=key)
 
 
-def predict(platform: Platform, caller: Caller, body: Mapping[str, Any]) -> list[str]:
+def predict(platform: Platform, caller: Caller, body: Mapping[str, Any], *, key: str = "") -> list[str]:
     """Return what `submit` would lead to, in sentences.
 
     Raises:
         BadInput: lists everything that is wrong with it.
     """
-    asked, seeds = read_submission(body, caller)
-    return platform.predict(asked, seeds=seeds)
+    asked, seeds = read_submission(body, caller, key=key)
+    return platform.predict(asked, seeds=seeds, idempotency_key=key)
 
 
 def read_submission(body: Mapping[str, Any], caller: Caller, *, key: str = "") -> tuple[RunSpec, Sequence[int]]:
@@ -53,6 +52,9 @@ def read_submission(body: Mapping[str, Any], caller: Caller, *, key: str = "") -
     values = {field: body[name] for name, field in _FIELDS.items() if body.get(name) is not None}
     needs, seeds = values.pop("resources", {}), body.get("seeds") or ()
     values["not_before"] = _moment(values.get("not_before"))
+    # Who asks is told by the credential; a submission made from another may still name whose that was.
+    if values.pop("user", "") not in ("", caller.user):
+        faults.append(f"user: you are {caller.user}, and submit for nobody else; leave it out")
     asked = RunSpec(**values, user=UserName(caller.user))
     if isinstance(needs, Mapping):
         faults += _unknown(needs, _NEEDS, " of resources")

@@ -158,7 +158,7 @@ def _told(
         series = sorted(platform.series(run_id), key=_interest)
         shown = series if all_curves else series[:FIRST_CURVES]
         curves = [Drawn(info, _table(platform, run_id, info)) for info in shown]
-        log = list(platform.logs(run_id, tail=_LOG_LINES))
+        log = [line for lines in platform.logs(run_id, tail=_LOG_LINES) for line in lines]
         fault = platform.telemetry_fault()
         return platform.summaries([run_id]).get(run_id), curves, len(series) - len(shown), log, fault
     except Unavailable as error:

@@ -12,8 +12,9 @@ from sqlalchemy import Connection, Engine
 
 from mosaic.hosting.database import transaction
 from mosaic.ids import TeamName, UserName
+from mosaic.model.audit import AuditEntry
 from mosaic.model.codec import from_json, to_json
-from mosaic_registry.adapters.tables import credentials, members, provider_identities, sign_in_failures, users
+from mosaic_registry.adapters.tables import audit, credentials, members, provider_identities, sign_in_failures, users
 from mosaic_registry.domain.credential import KeptCredential
 from mosaic_registry.domain.guessing import Failures
 from mosaic_registry.domain.people import Account
@@ -95,6 +96,10 @@ class SqlPeopleDraft:
     def forget_failures(self, key: str) -> None:
         """Forget."""
         self._connection.execute(sa.delete(sign_in_failures).where(sign_in_failures.c.key == key))
+
+    def audit(self, entry: AuditEntry) -> None:
+        """Write down what was decided."""
+        audit.append(self._connection, entry)
 
     def _accounts(self, which: sa.ColumnElement[bool]) -> list[Account]:
         rows = self._connection.execute(sa.select(users).where(which).order_by(users.c.name)).all()

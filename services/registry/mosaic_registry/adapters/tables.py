@@ -44,6 +44,7 @@ agents = sa.Table(
     sa.Column("last_heartbeat", sa.Double, nullable=False),
     sa.Column("alive", sa.Boolean, nullable=False),
     sa.Column("draining", sa.Boolean, nullable=False),
+    sa.Column("worker_digest", sa.String(64), nullable=False, server_default=""),
     sa.Index("agents_by_heartbeat", "alive", "last_heartbeat"),
 )
 

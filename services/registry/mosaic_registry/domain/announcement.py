@@ -47,8 +47,21 @@ def _faults(announcement: Announcement) -> Iterator[str]:
         yield "queue is empty; name the queue on which the agent listens"
     elif len(announcement.queue.encode()) > _QUEUE_BYTES:
         yield f"queue has {len(announcement.queue.encode())} bytes; a broker takes at most {_QUEUE_BYTES}"
+    for field, text, most in _texts(announcement):
+        if len(text) > most or not text.isprintable():
+            yield f"{field} {text[:100]!a} is not readable text of at most {most} characters"
     yield from _node_faults(announcement.node)
     yield from _worker_faults(announcement.worker)
+
+
+def _texts(announcement: Announcement) -> Iterator[tuple[str, str, int]]:
+    """Yield the texts that people are shown and tables have room for."""
+    yield "node.hostname", announcement.node.hostname, 256
+    yield "worker.version", announcement.worker.version, 128
+    yield "worker.description", announcement.worker.description.replace("\n", " "), 4000
+    for gpu in announcement.node.gpus:
+        yield "gpu_id", gpu.gpu_id, 128
+        yield "the model of a GPU", gpu.model, 128
 
 
 def _node_faults(node: Node) -> Iterator[str]:

@@ -33,9 +33,15 @@ def without_sessions(fleet: Fleet) -> Fleet:
 def conflicts_with_siblings(node: Node, known: Node) -> list[str]:
     """Return why an agent on *node* cannot share *known*, which living agents already stand on.
 
-    Placement takes any GPU of a node for any agent of it, so all of them must see the same cards.
+    Placement takes any GPU, CPU and memory of a node for any agent of it, so all of them must announce the same. The
+    first counts: whoever comes later cannot make the node smaller, or larger, for the others.
     """
     faults = []
+    if (node.cpus, node.memory_mb) != (known.cpus, known.memory_mb):
+        faults.append(
+            f"node {node.node_id}: its other agents announced {_size(known)}, this one {_size(node)}; "
+            "give all agents of a host the same limits, or this one a node of its own (MOSAIC_AGENT_NODE_ID)"
+        )
     ours, theirs = _by_id(node.gpus), _by_id(known.gpus)
     if unseen := sorted(theirs.keys() - ours.keys()):
         faults.append(f"node {node.node_id}: its other agents see GPU {', '.join(unseen)}, this one does not")
@@ -59,16 +65,6 @@ def claimed_elsewhere(node: Node, others: Iterable[Node]) -> list[str]:
     ]
 
 
-def shared(node: Node, known: Node) -> Node:
-    """Return the node as its agents share it: never more CPUs or memory than the least one may use."""
-    return replace(
-        node,
-        cpus=min(node.cpus, known.cpus),
-        memory_mb=min(node.memory_mb, known.memory_mb),
-        draining=known.draining,
-    )
-
-
 def with_health(node: Node, reported: Iterable[Gpu]) -> Node:
     """Return *node* with the health just *reported*; cards it does not know are not added."""
     health = {gpu.gpu_id: gpu.healthy for gpu in reported}
@@ -81,3 +77,7 @@ def _by_id(gpus: Iterable[Gpu]) -> Mapping[GpuId, Gpu]:
 
 def _described(gpu: Gpu) -> str:
     return f"{gpu.model} with {gpu.memory_mb} MB"
+
+
+def _size(node: Node) -> str:
+    return f"{node.cpus} CPUs and {node.memory_mb} MB"

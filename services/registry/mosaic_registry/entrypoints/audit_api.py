@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mosaic.hosting.access import asking, needs
+from mosaic.hosting.access import caller_of, needs
 from mosaic.hosting.audit import AuditTrail, readable
 from mosaic.model.audit import AuditFilter
 from mosaic.model.identity import Permission
@@ -27,5 +27,5 @@ class AuditApi(audit_pb2_grpc.AuditServicer):
     def ReadAudit(self, request: wire.ReadAuditRequest, context: Any) -> Iterator[wire.AuditEntry]:
         """Stream the entries that the caller may read, oldest first."""
         wanted = from_wire(request, AuditFilter)
-        for entry in readable(self._trail, wanted, asking(context), request.limit):
+        for entry in readable(self._trail, wanted, caller_of(context), request.limit):
             yield to_wire(entry, wire.AuditEntry)

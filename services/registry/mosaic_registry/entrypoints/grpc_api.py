@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter
 
 from mosaic.errors import BadInput
-from mosaic.hosting.access import Peer, asking, needs, peer_of
+from mosaic.hosting.access import Peer, caller_of, needs, peer_of
 from mosaic.hosting.audit import by, refusals_noted
 from mosaic.ids import AgentId, WorkerName
 from mosaic.model.fleet import Announcement, Fleet, Gpu
@@ -81,14 +81,14 @@ class RegistryApi(RegistryServicer):
         peer, issuer = peer_of(context), self._parts.issuer
         assert peer is not None
         now = self._parts.clock()
-        issued = admission.renew(peer, request.request, catalog=self._catalog, issuer=issuer, now=now)
-        return pb.RenewCertificateResponse(certificate=issued.pem, ca=issuer.ca() if issuer else b"")
+        issued = admission.renew(peer, request.request.encode(), catalog=self._catalog, issuer=issuer, now=now)
+        return pb.RenewCertificateResponse(certificate=issued.pem.decode(), ca=issuer.ca().decode() if issuer else "")
 
     @needs(Permission.AGENTS_ADMIT)
     def Invite(self, request: pb.InviteRequest, context: Any) -> pb.InviteResponse:
         """Invite agents."""
         token, known = admission.invite(
-            asking(context),
+            caller_of(context),
             uses=request.uses,
             ttl_s=request.ttl_s,
             worker=WorkerName(request.worker),
@@ -101,7 +101,7 @@ class RegistryApi(RegistryServicer):
     @needs(Permission.AGENTS_ADMIT)
     def ListAdmitted(self, request: pb.ListAdmittedRequest, context: Any) -> pb.ListAdmittedResponse:
         """List invitations and certificates."""
-        found = admission.admitted(asking(context), catalog=self._catalog, now=self._parts.clock())
+        found = admission.admitted(caller_of(context), catalog=self._catalog, now=self._parts.clock())
         return pb.ListAdmittedResponse(
             invites=[to_wire(one, pb.Invite) for one in found.invites],
             certificates=[to_wire(one, pb.AgentCertificate) for one in found.certificates],
@@ -110,7 +110,7 @@ class RegistryApi(RegistryServicer):
     @needs(Permission.AGENTS_ADMIT)
     def RevokeAgent(self, request: pb.RevokeAgentRequest, context: Any) -> pb.RevokeAgentResponse:
         """Deny an agent, or withdraw an invitation."""
-        caller, now = asking(context), self._parts.clock()
+        caller, now = caller_of(context), self._parts.clock()
         kind = request.WhichOneof("target")
         if kind is None:
             raise BadInput("revoke", ["name an agent or an invitation"])
@@ -154,7 +154,7 @@ class RegistryApi(RegistryServicer):
     @needs(Permission.FLEET_CHANGE)
     def Drain(self, request: pb.DrainRequest, context: Any) -> pb.DrainResponse:
         """Take a node or an agent out of planning, or back in."""
-        caller, now = asking(context), self._parts.clock()
+        caller, now = caller_of(context), self._parts.clock()
         kind = request.WhichOneof("target")
         if kind is None:
             raise BadInput("drain", ["name a node or an agent"])

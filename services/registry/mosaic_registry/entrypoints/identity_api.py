@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from enum import Enum
 from typing import Any, TypeVar
 
 from mosaic.errors import BadInput
 from mosaic.hosting.access import caller_of, needs
-from mosaic.ids import TeamName, UserName
+from mosaic.hosting.audit import by, refusals_noted
+from mosaic.ids import TeamName, UserName, is_id
+from mosaic.model.audit import AuditEntry
 from mosaic.model.codec import to_json
-from mosaic.model.identity import Permission, Role
+from mosaic.model.identity import Caller, Permission, Role
 from mosaic.model.people import CredentialKind, User
 from mosaic.wire.codec import from_wire, to_timestamp, to_wire
 from mosaic.wire.v1 import identity_pb2 as pb
@@ -20,12 +23,15 @@ from mosaic.wire.v1 import identity_pb2_grpc
 from mosaic_registry.bootstrap import Parts
 from mosaic_registry.domain.credential import KeptCredential
 from mosaic_registry.handlers import people, sign_in
+from mosaic_registry.handlers.recorded import RecordedPeople
 from mosaic_registry.handlers.sign_in import SignedIn, Vouched
 
 WordT = TypeVar("WordT", bound=Enum)
 
 #: Of IPv6 with a scope, and then some.
 _LONGEST_ADDRESS = 64
+#: Characters of a token's name that the audit trail keeps.
+_LONGEST_NAME = 200
 
 
 class IdentityApi(identity_pb2_grpc.IdentityServicer):
@@ -35,6 +41,7 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
         self._people = parts.people
         self._passwords = parts.passwords
         self._clock = parts.clock
+        self._note = parts.catalog.note
 
     @needs(Permission.SERVICE)
     def Authenticate(self, request: pb.AuthenticateRequest, context: Any) -> pb.AuthenticateResponse:
@@ -47,14 +54,15 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
     @needs(Permission.SERVICE)
     def SignIn(self, request: pb.SignInRequest, context: Any) -> pb.SignedIn:
         """Open a session for who knows the password."""
-        opened = sign_in.sign_in(
-            request.user,
-            request.password,
-            people=self._people,
-            passwords=self._passwords,
-            now=self._clock(),
-            address=_address(request),
-        )
+        with self._sign_in_noted(request.user, "password", request):
+            opened = sign_in.sign_in(
+                request.user,
+                request.password,
+                people=self._people,
+                passwords=self._passwords,
+                now=self._clock(),
+                address=_address(request),
+            )
         return _signed_in(opened)
 
     @needs(Permission.SERVICE)
@@ -70,7 +78,10 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
         teams = {TeamName(team): _word(Role, role) for team, role in request.provided.teams.items()}
         user = User(UserName(request.name), request.display_name, request.email, teams=teams)
         vouched = Vouched(request.issuer, request.subject, user, gives_teams=request.HasField("provided"))
-        opened = sign_in.sign_in_by_provider(vouched, people=self._people, now=self._clock(), address=_address(request))
+        with self._sign_in_noted(request.name, "provider", request):
+            opened = sign_in.sign_in_by_provider(
+                vouched, people=self._people, now=self._clock(), address=_address(request)
+            )
         return _signed_in(opened)
 
     @needs(Permission.SERVICE)
@@ -99,56 +110,63 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
     def AddUser(self, request: pb.AddUserRequest, context: Any) -> pb.User:
         """Add a person or a service account."""
         user = from_wire(request.user, User)
-        added = people.add_user(
-            caller_of(context), user, request.password, people=self._people, passwords=self._passwords
-        )
+        with self._recorded(context, "people:add", user.name, user.owner_team or "") as (caller, kept):
+            added = people.add_user(caller, user, request.password, people=kept, passwords=self._passwords)
         return _user(added)
 
     @needs(Permission.SIGNED_IN)
     def ChangeUser(self, request: pb.ChangeUserRequest, context: Any) -> pb.User:
         """Change what is given."""
         given = {name: getattr(request, name) for name in ("display_name", "email", "active") if request.HasField(name)}
-        changed = people.change_user(caller_of(context), UserName(request.name), people=self._people, **given)
+        with self._recorded(context, "people:change", request.name, **given) as (caller, kept):
+            changed = people.change_user(caller, UserName(request.name), people=kept, **given)
         return _user(changed)
 
     @needs(Permission.SIGNED_IN)
     def SetPassword(self, request: pb.SetPasswordRequest, context: Any) -> pb.SetPasswordResponse:
         """Set a password."""
-        people.set_password(
-            caller_of(context),
-            UserName(request.name),
-            request.password,
-            request.current,
-            people=self._people,
-            passwords=self._passwords,
-        )
+        with self._recorded(context, "people:set-password", request.name) as (caller, kept):
+            people.set_password(
+                caller,
+                UserName(request.name),
+                request.password,
+                request.current,
+                people=kept,
+                passwords=self._passwords,
+            )
         return pb.SetPasswordResponse()
 
     @needs(Permission.PEOPLE_CHANGE)
     def SetRoles(self, request: pb.SetRolesRequest, context: Any) -> pb.User:
         """Replace the roles in the fleet."""
         roles = frozenset(_words(Role, request.roles))
-        return _user(people.set_roles(caller_of(context), UserName(request.name), roles, people=self._people))
+        with self._recorded(context, "people:set-roles", request.name, roles=sorted(request.roles)) as (caller, kept):
+            changed = people.set_roles(caller, UserName(request.name), roles, people=kept)
+        return _user(changed)
 
     @needs(Permission.PEOPLE_CHANGE)
     def SetMember(self, request: pb.SetMemberRequest, context: Any) -> pb.User:
         """Give a role in a team, or take it away."""
         role = _word(Role, request.role) if request.role else None
         name, team = UserName(request.name), TeamName(request.team)
-        return _user(people.set_member(caller_of(context), team, name, role, people=self._people))
+        with self._recorded(context, "people:set-member", name, team, role=request.role) as (caller, kept):
+            changed = people.set_member(caller, team, name, role, people=kept)
+        return _user(changed)
 
     @needs(Permission.SIGNED_IN)
     def IssueToken(self, request: pb.IssueTokenRequest, context: Any) -> pb.IssuedCredential:
         """Make a token."""
-        made = people.issue_token(
-            caller_of(context),
-            UserName(request.user),
-            request.name,
-            frozenset(_words(Permission, request.scopes)) or None,
-            _life(request.life_s),
-            people=self._people,
-            now=self._clock(),
-        )
+        told: dict[str, Any] = {"name": request.name[:_LONGEST_NAME], "scopes": sorted(request.scopes)}
+        with self._recorded(context, "tokens:issue", request.user, **told) as (caller, kept):
+            made = people.issue_token(
+                caller,
+                UserName(request.user),
+                request.name,
+                frozenset(_words(Permission, request.scopes)) or None,
+                _life(request.life_s),
+                people=kept,
+                now=self._clock(),
+            )
         return _issued(*made)
 
     @needs(Permission.SIGNED_IN)
@@ -161,8 +179,29 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
     @needs(Permission.SIGNED_IN)
     def Revoke(self, request: pb.RevokeRequest, context: Any) -> pb.RevokeResponse:
         """End a token or session."""
-        people.revoke(caller_of(context), request.credential_id, people=self._people)
+        with self._recorded(context, "credentials:revoke", request.credential_id) as (caller, kept):
+            people.revoke(caller, request.credential_id, people=kept)
         return pb.RevokeResponse()
+
+    @contextmanager
+    def _sign_in_noted(self, name: str, via: str, request: Any) -> Iterator[None]:
+        """Write down that somebody signs in, or is refused; what is no user's name may be a password."""
+        with self._people.read() as view:
+            known = name if is_id(name) and view.account(UserName(name)) else "?"
+        asked = AuditEntry(self._clock(), f"user:{known}", "sign-in", known, via=via, address=_address(request))
+        with refusals_noted(asked, self._note):
+            yield
+        self._note(asked)
+
+    @contextmanager
+    def _recorded(
+        self, context: Any, action: str, target: str, team: str = "", **after: Any
+    ) -> Iterator[tuple[Caller, RecordedPeople]]:
+        """Yield who asks, and people whose change is written down as what they ask; a refusal is too."""
+        caller = caller_of(context)
+        asked = by(caller, action, at=self._clock(), target=target or caller.user, team=team, after=after)
+        with refusals_noted(asked, self._note):
+            yield caller, RecordedPeople(self._people, asked)
 
 
 def _address(request: Any) -> str:

@@ -16,7 +16,7 @@ from mosaic.model.admission import AgentCertificate, Invite
 from mosaic.model.identity import Caller, Permission
 from mosaic_registry.domain import admission
 from mosaic_registry.domain.admission import IssuedCertificate, KeptInvite
-from mosaic_registry.handlers.fleet import drop_empty_node
+from mosaic_registry.handlers.fleet import forget
 from mosaic_registry.ports import Catalog, Draft, Issuer
 
 
@@ -104,8 +104,7 @@ def revoke(caller: Caller, agent_id: AgentId, *, catalog: Catalog, now: datetime
         for one in certificates:
             draft.put_certificate(replace(one, denied_at=one.denied_at or now))
         if agent is not None:
-            draft.remove_agent(agent_id)
-            drop_empty_node(agent.node_id, draft)
+            forget(agent, draft)
         serials = [one.serial for one in certificates]
         draft.audit(by(caller, "agents:revoke", at=now, target=agent_id, after={"denied": serials}))
 

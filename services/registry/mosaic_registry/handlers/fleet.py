@@ -17,12 +17,11 @@ from mosaic.model.identity import Caller, Permission
 from mosaic_registry.domain import session
 from mosaic_registry.domain.admission import IssuedCertificate, check_worker
 from mosaic_registry.domain.announcement import check
-from mosaic_registry.domain.catalog import adopt
+from mosaic_registry.domain.catalog import adopt, digest_of, successor
 from mosaic_registry.domain.fleet import (
     RegisteredAgent,
     claimed_elsewhere,
     conflicts_with_siblings,
-    shared,
     with_health,
 )
 from mosaic_registry.domain.protocol import SPOKEN, negotiate
@@ -63,6 +62,7 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime, pee
         _check_certificate(peer, announcement.worker.name, draft, now)
         node = _join_node(announcement, draft, others)
         before = draft.agent(announcement.agent_id)
+        worker = replace(announcement.worker, digest=digest_of(announcement.worker), updated_at=now)
         agent = RegisteredAgent(
             agent_id=announcement.agent_id,
             node_id=node.node_id,
@@ -74,12 +74,16 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime, pee
             protocol_version=version,
             last_heartbeat=now,
             draining=before.draining if before else False,
+            worker_digest=worker.digest,
         )
         draft.put_node(node)
         draft.put_agent(agent)
-        draft.put_worker(_adopted(announcement.worker, draft, others, now))
+        living = [one for one in _with_node_draining(draft) if one.agent_id != agent.agent_id]
+        draft.put_worker(adopt(draft.worker(worker.name), worker, living))
         if before and before.node_id != node.node_id:
-            drop_empty_node(before.node_id, draft)
+            _drop_empty_node(before.node_id, draft)
+        if before and before.worker != worker.name:
+            _call_successor(before.worker, draft)
         after = {"node": node.node_id, "worker": agent.worker, "version": agent.worker_version}
         draft.audit(by_agent(peer, agent.agent_id, "agents:register", at=now, target=agent.agent_id, after=after))
     return Welcome(version, token)
@@ -115,6 +119,7 @@ def retire(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
         agent = draft.agent(agent_id)
         if agent is not None:
             draft.put_agent(replace(agent, draining=True))
+            _call_successor(agent.worker, draft)
 
 
 def leave(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
@@ -128,8 +133,14 @@ def leave(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
     with catalog.change() as draft:
         agent = draft.agent(agent_id)
         if agent is not None:
-            draft.remove_agent(agent_id)
-            drop_empty_node(agent.node_id, draft)
+            forget(agent, draft)
+
+
+def forget(agent: RegisteredAgent, draft: Draft) -> None:
+    """Take *agent* out of the fleet, with its node when nobody else stands on it."""
+    draft.remove_agent(agent.agent_id)
+    _drop_empty_node(agent.node_id, draft)
+    _call_successor(agent.worker, draft)
 
 
 def describe_worker(name: WorkerName, *, catalog: Catalog) -> Worker:
@@ -159,6 +170,8 @@ def drain_node(node_id: NodeId, draining: bool, *, caller: Caller, catalog: Cata
         if node is None:
             raise _unknown("node", node_id, [known.node_id for known in draft.nodes()])
         draft.put_node(replace(node, draining=draining))
+        for name in {agent.worker for agent in draft.agents() if agent.node_id == node_id}:
+            _call_successor(name, draft)
         draft.audit(_drained(caller, "nodes:drain", node_id, node.draining, draining, now))
 
 
@@ -176,6 +189,7 @@ def drain_agent(agent_id: AgentId, draining: bool, *, caller: Caller, catalog: C
         if agent is None:
             raise _unknown("agent", agent_id, [known.agent_id for known in draft.agents()])
         draft.put_agent(replace(agent, draining=draining))
+        _call_successor(agent.worker, draft)
         draft.audit(_drained(caller, "agents:drain", agent_id, agent.draining, draining, now))
 
 
@@ -201,6 +215,8 @@ def sweep(*, catalog: Catalog, now: datetime, heartbeat_timeout: timedelta) -> l
         ]
         for agent in dead:
             draft.put_agent(replace(agent, alive=False))
+        for name in {agent.worker for agent in dead}:
+            _call_successor(name, draft)
     return [agent.agent_id for agent in dead]
 
 
@@ -213,7 +229,7 @@ def forget_dead(*, catalog: Catalog, now: datetime, after: timedelta) -> list[Ag
         gone = [agent for agent in (draft.agent(one.agent_id) for one in lost) if agent and not agent.alive]
         for agent in gone:
             draft.remove_agent(agent.agent_id)
-            drop_empty_node(agent.node_id, draft)
+            _drop_empty_node(agent.node_id, draft)
     return [agent.agent_id for agent in gone]
 
 
@@ -255,23 +271,32 @@ def _join_node(announcement: Announcement, draft: Draft, others: Sequence[Regist
     known = draft.node(node.node_id)
     inhabited = {agent.node_id for agent in others}
     faults = claimed_elsewhere(node, (one for one in draft.nodes() if one.node_id in inhabited))
-    has_siblings = known is not None and node.node_id in inhabited
-    if known is not None and has_siblings:
+    is_shared = known is not None and node.node_id in inhabited
+    if known is not None and is_shared:
         faults += conflicts_with_siblings(node, known)
     if faults:
         raise BadInput(f"announcement of agent {announcement.agent_id!r}", faults)
     if known is None:
         return replace(node, draining=False)
-    return shared(node, known) if has_siblings else replace(node, draining=known.draining)
+    return known if is_shared else replace(node, draining=known.draining)
 
 
-def _adopted(presented: Worker, draft: Draft, others: Sequence[RegisteredAgent], now: datetime) -> Worker:
-    versions = {agent.worker_version for agent in others if agent.worker == presented.name}
-    stamped = replace(presented, updated_at=now)
-    return adopt(draft.worker(presented.name), stamped, other_versions=versions)
+def _call_successor(name: WorkerName, draft: Draft) -> None:
+    """Have an agent register again whose announcement counts now that nobody makes the one in the catalog."""
+    worker = draft.worker(name)
+    heir = successor(worker, _with_node_draining(draft)) if worker else None
+    called = draft.agent(heir.agent_id) if heir else None
+    if called is not None:
+        draft.put_agent(replace(called, session_digest=""))
 
 
-def drop_empty_node(node_id: NodeId, draft: Draft) -> None:
+def _with_node_draining(draft: Draft) -> list[RegisteredAgent]:
+    """Return all agents, those on a node that drains as draining."""
+    drained = {node.node_id for node in draft.nodes() if node.draining}
+    return [replace(one, draining=one.draining or one.node_id in drained) for one in draft.agents()]
+
+
+def _drop_empty_node(node_id: NodeId, draft: Draft) -> None:
     """Forget a node without agents, unless it drains: what the operator asked for outlives a restart."""
     node = draft.node(node_id)
     if node and not node.draining and all(agent.node_id != node_id for agent in draft.agents()):

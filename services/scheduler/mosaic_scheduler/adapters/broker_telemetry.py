@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mosaic.errors import BrokerUnavailable
+from mosaic.errors import QueueUnavailable
 from mosaic.events.proof import EventKey
 from mosaic.messaging.event_messages import run_accepted_message, run_finished_message
-from mosaic.messaging.publisher import Publisher
+from mosaic.messaging.publisher import Message, Publisher
+from mosaic.messaging.topology import EVENTS
 from mosaic.model.attempt import RunFinished
 from mosaic.model.run import RunAccepted
+
+_DEADLINE_S = 5.0
 
 
 class BrokerTelemetry:
@@ -22,20 +25,25 @@ class BrokerTelemetry:
         self._shards = shards
 
     def runs_accepted(self, runs: Sequence[RunAccepted]) -> None:
-        """Say whose runs are.
+        """Say whose runs are; all of them are of one shard.
 
         Raises:
-            BrokerUnavailable: the broker did not confirm all of them.
+            BrokerUnavailable: the broker did not confirm.
+            QueueUnavailable: the queue of their shard is missing, full or broken.
         """
         messages = [run_accepted_message(run, self._event_key, self._shards) for run in runs]
-        if len(self._publisher.publish(messages)) < len(messages):
-            raise BrokerUnavailable(f"the broker refused to take all of {len(messages)} accepted runs")
+        self._publish(messages)
 
     def run_finished(self, finished: RunFinished) -> None:
         """Hand over an ended run.
 
         Raises:
             BrokerUnavailable: the broker did not confirm.
+            QueueUnavailable: the queue of the run's shard is missing, full or broken.
+            MessageRefused: the broker will never take it.
         """
-        if not self._publisher.publish([run_finished_message(finished, self._event_key, self._shards)]):
-            raise BrokerUnavailable(f"the broker refused the end of run {finished.run.run_id}")
+        self._publish([run_finished_message(finished, self._event_key, self._shards)])
+
+    def _publish(self, messages: Sequence[Message]) -> None:
+        if len(self._publisher.publish(messages, timeout_s=_DEADLINE_S)) < len(messages):
+            raise QueueUnavailable(f"no queue takes all that is sent to {messages[0].routing_key} of {EVENTS}")

@@ -8,15 +8,24 @@ from kombu.exceptions import OperationalError
 
 from mosaic.errors import BrokerUnavailable
 from mosaic.ids import RunId
+from mosaic.messaging.connection import tls_options
+from mosaic.messaging.topology import DEAD_DISPATCHES
 
 #: The one task there is; agents register it under this name.
 TASK = "mosaic.dispatch"
 
 _DEADLINE_S = 5
 
+#: Where dispatches end that an agent refused; kept short, since a lease brings a lost run back anyway.
+_DEAD = Queue(
+    DEAD_DISPATCHES,
+    Exchange(DEAD_DISPATCHES, "fanout"),
+    queue_arguments={"x-queue-type": "quorum", "x-max-length": 10_000},
+)
+
 
 class CeleryDispatcher:
-    """Publishes the task to the queue of one agent; the agent declares that queue, nobody else."""
+    """Publishes the task to the queue of one agent, which only that agent declares."""
 
     def __init__(self, app: Celery) -> None:
         """Use *app*, whose transport confirms what it publishes."""
@@ -34,7 +43,7 @@ class CeleryDispatcher:
                 TASK,
                 kwargs={"run_id": run_id, "attempt": attempt},
                 queue=target,
-                declare=[],
+                declare=[_DEAD],
                 retry=True,
                 retry_policy={"max_retries": 1, "interval_start": 0},
                 timeout=_DEADLINE_S,
@@ -48,6 +57,7 @@ def producer_app(broker_url: str) -> Celery:
     """Return the Celery application that only publishes."""
     app = Celery("mosaic-scheduler", broker=broker_url, set_as_current=False)
     app.conf.update(
+        broker_use_ssl=tls_options(broker_url),
         task_serializer="json",
         accept_content=["json"],
         task_ignore_result=True,

@@ -19,11 +19,13 @@ from mosaic.model.attempt import Attempt
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.codec import from_json, to_json
 from mosaic.model.run import Change, Run, RunFilter
+from mosaic.model.secret import Secret
 from mosaic.model.team import Team
-from mosaic_scheduler.adapters import rows
+from mosaic_scheduler.adapters import rows, sql_secrets
 from mosaic_scheduler.adapters.tables import attempts, audit, history, ledger, outbox, runs, submits, teams
+from mosaic_scheduler.domain.secret import SecretOwner
 from mosaic_scheduler.domain.snapshot import Usage
-from mosaic_scheduler.ports import OutboxKind, OutboxMessage, RunTransaction
+from mosaic_scheduler.ports import OutboxKind, OutboxMessage, RunTransaction, Vault
 
 Row = Mapping[str, Any]
 
@@ -32,6 +34,9 @@ CHANNEL = "mosaic_scheduler"
 
 _RUN_ENDED = sorted(state.value for state in RUN_TERMINAL)
 _ATTEMPT_ENDED = sorted(state.value for state in ATTEMPT_TERMINAL)
+
+
+_IS_PARKED = outbox.c.kind == OutboxKind.PARKED.value
 
 
 class SqlRuns:
@@ -72,10 +77,11 @@ class SqlRuns:
         with transaction(self._engine) as connection:
             connection.execute(sa.update(ledger).where(ledger.c.name == "usage").values(document=document))
 
-    def outbox(self, limit: int) -> list[OutboxMessage]:
-        """Return messages not yet sent, oldest first."""
+    def outbox(self, limit: int, after: int = 0) -> list[OutboxMessage]:
+        """Return messages that are to be sent, oldest first, from the one after *after* on."""
+        leaving = sa.select(outbox).where(outbox.c.id > after, ~_IS_PARKED)
         with transaction(self._reader) as connection:
-            found = connection.execute(sa.select(outbox).order_by(outbox.c.id).limit(limit)).mappings()
+            found = connection.execute(leaving.order_by(outbox.c.id).limit(limit)).mappings()
             return [
                 OutboxMessage(OutboxKind(row["kind"]), RunId(row["run_id"]), row["attempt"], row["payload"], row["id"])
                 for row in found
@@ -86,6 +92,27 @@ class SqlRuns:
         if message_ids:
             with transaction(self._engine) as connection:
                 connection.execute(sa.delete(outbox).where(outbox.c.id.in_(list(message_ids))))
+
+    def park(self, message: OutboxMessage, reason: str) -> None:
+        """Keep *message*, with the reason, but send it no more."""
+        kept = {"kind": message.kind.value, "payload": dict(message.payload), "reason": reason[:1000]}
+        parked = sa.update(outbox).where(outbox.c.id == message.message_id)
+        with transaction(self._engine) as connection:
+            connection.execute(parked.values(kind=OutboxKind.PARKED.value, payload=kept))
+
+    def parked(self) -> int:
+        """Return how many messages are parked."""
+        with transaction(self._reader) as connection:
+            count = sa.select(sa.func.count()).select_from(outbox).where(_IS_PARKED)
+            return int(connection.execute(count).scalar_one())
+
+    def unpark(self) -> None:
+        """Send what was parked again."""
+        with transaction(self._engine) as connection:
+            for row in connection.execute(sa.select(outbox).where(_IS_PARKED)).mappings().all():
+                was = row["payload"]
+                restored = sa.update(outbox).where(outbox.c.id == row["id"])
+                connection.execute(restored.values(kind=was["kind"], payload=was["payload"]))
 
     def note(self, entry: AuditEntry) -> None:
         """Write down what was decided; no revision changes, so nobody wakes."""
@@ -243,6 +270,15 @@ class _SqlTransaction:
 
     def audit(self, entry: AuditEntry) -> None:
         audit.append(self._connection, entry)
+
+    def put_secret(self, owner: SecretOwner, secret: Secret, value: str, vault: Vault) -> bool:
+        return sql_secrets.put(self._connection, owner, secret, value, vault)
+
+    def remove_secret(self, owner: SecretOwner, name: str) -> bool:
+        return sql_secrets.remove(self._connection, owner, name)
+
+    def secrets(self, owner: SecretOwner) -> list[Secret]:
+        return sql_secrets.listed(self._connection, owner)
 
     def _with_attempts(self, chosen: sa.Select[Any]) -> list[tuple[Run, Attempt | None]]:
         entries = [from_json(Run, row) for row in self._all(chosen)]

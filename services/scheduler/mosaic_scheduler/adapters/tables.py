@@ -116,4 +116,16 @@ ledger = sa.Table(
     sa.Column("document", sa.JSON, nullable=False),
 )
 
+secrets = sa.Table(
+    "secrets",
+    metadata,
+    #: ``user/NAME`` or ``team/NAME``.
+    sa.Column("owner", sa.String(140), primary_key=True),
+    sa.Column("name", sa.String(128), primary_key=True),
+    sa.Column("key_id", sa.String(16), nullable=False),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.Column("set_by", sa.String(128), nullable=False),
+    sa.Column("updated_at", sa.Double, nullable=False),
+)
+
 audit = AuditTable("scheduler", metadata)

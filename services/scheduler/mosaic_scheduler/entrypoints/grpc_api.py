@@ -12,7 +12,7 @@ import grpc
 
 from mosaic.errors import BadInput
 from mosaic.events.proof import EventKey
-from mosaic.hosting.access import asking, needs, peer_of
+from mosaic.hosting.access import caller_of, needs, peer_of
 from mosaic.hosting.audit import by, by_agent, refusals_noted
 from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.rights import visible_teams
@@ -25,11 +25,11 @@ from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic.wire.v1 import scheduler_pb2_grpc
 from mosaic_scheduler.domain.transition import placed
 from mosaic_scheduler.entrypoints import messages
-from mosaic_scheduler.handlers import claims, commands, lookup, queries, submit, teams
+from mosaic_scheduler.handlers import claims, commands, lookup, queries, secrets, submit, teams
 from mosaic_scheduler.handlers.refusals import note_refusal
 from mosaic_scheduler.handlers.round_settings import RoundSettings
 from mosaic_scheduler.handlers.sight import is_out_of_sight
-from mosaic_scheduler.ports import Clock, Fleet, RunStore, Secrets
+from mosaic_scheduler.ports import Clock, Fleet, RunStore, Secrets, Vault
 
 _PAGE = 100
 _LARGEST_PAGE = 1000
@@ -45,7 +45,8 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         *,
         store: RunStore,
         fleet: Fleet,
-        secrets: Secrets,
+        secret_values: Secrets,
+        vault: Vault,
         event_key: EventKey,
         clock: Clock,
         rounds: RoundSettings,
@@ -55,7 +56,8 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         """Answer from *store*; call *changed* after everything that a round should look at."""
         self._store = store
         self._fleet = fleet
-        self._secrets = secrets
+        self._secrets = secret_values
+        self._vault = vault
         self._event_key = event_key
         self._clock = clock
         self._rounds = rounds
@@ -71,7 +73,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     @needs(Permission.RUNS_SUBMIT)
     def Submit(self, request: wire.SubmitRequest, context: Any) -> wire.SubmitResponse:
         """Accept runs, or say what would happen to them."""
-        asked, caller = messages.read_request(request), asking(context, request.spec.user)
+        asked, caller = messages.read_request(request), caller_of(context)
         if request.dry_run:
             sentences = queries.predict(
                 asked,
@@ -94,7 +96,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     @needs(Permission.RUNS_CHANGE)
     def Cancel(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """End a run."""
-        caller = asking(context, request.actor)
+        caller = caller_of(context)
         with self._noted(caller, "runs:cancel", request.run_id):
             run = commands.cancel(
                 request.run_id,
@@ -109,7 +111,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     @needs(Permission.RUNS_CHANGE)
     def Pause(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Stop a run in place."""
-        caller = asking(context, request.actor)
+        caller = caller_of(context)
         with self._noted(caller, "runs:pause", request.run_id):
             run = commands.pause(request.run_id, caller=caller, store=self._store, clock=self._clock)
         return self._after(run)
@@ -117,7 +119,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     @needs(Permission.RUNS_CHANGE)
     def Resume(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Let a paused run go on."""
-        caller = asking(context, request.actor)
+        caller = caller_of(context)
         with self._noted(caller, "runs:resume", request.run_id):
             run = commands.resume(request.run_id, caller=caller, store=self._store, clock=self._clock)
         return self._after(run)
@@ -125,7 +127,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     @needs(Permission.RUNS_CHANGE)
     def Retry(self, request: wire.RunCommand, context: Any) -> wire.Run:
         """Submit an ended run again."""
-        caller = asking(context, request.actor)
+        caller = caller_of(context)
         with self._noted(caller, "runs:retry", request.run_id):
             accepted = commands.retry_run(
                 request.run_id,
@@ -141,7 +143,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     def GetRun(self, request: wire.GetRunRequest, context: Any) -> wire.RunDetail:
         """Return a run with its attempts and history."""
         with self._store.read() as work:
-            run = lookup.find(work, request.run_id, asking(context))
+            run = lookup.find(work, request.run_id, caller_of(context))
             attempts = work.attempts(run.run_id)
             history = work.history(run.run_id)
         current = next((attempt for attempt in attempts if attempt.attempt == run.attempt), None)
@@ -150,7 +152,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     @needs(Permission.RUNS_READ)
     def ListRuns(self, request: wire.ListRunsRequest, context: Any) -> wire.ListRunsResponse:
         """Return runs, newest first."""
-        wanted, teams = messages.read_filter(request), visible_teams(asking(context))
+        wanted, teams = messages.read_filter(request), visible_teams(caller_of(context))
         size = min(request.page_size or _PAGE, _LARGEST_PAGE)
         with self._store.read() as work:
             found = work.list_runs(wanted, limit=size + 1, before=request.page_token, teams=teams)
@@ -161,7 +163,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     @needs(Permission.RUNS_READ)
     def WatchRuns(self, request: wire.WatchRunsRequest, context: grpc.ServicerContext) -> Iterator[wire.Run]:
         """Stream runs as they change."""
-        caller, wanted = asking(context), set[RunId]()
+        caller, wanted = caller_of(context), set[RunId]()
         revision, count = -1, self._changes.count()
         while context.is_active() and not self._ending.is_set():
             with self._store.read() as work:
@@ -182,7 +184,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     def Explain(self, request: wire.GetRunRequest, context: Any) -> wire.Explanation:
         """Say why a run waits and when it may start."""
         with self._store.read() as work:
-            run = lookup.find(work, request.run_id, asking(context))
+            run = lookup.find(work, request.run_id, caller_of(context))
         told = queries.explain_run(
             run, store=self._store, fleet=self._fleet, clock=self._clock, policy=self._rounds.policy
         )
@@ -195,7 +197,7 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
         if not is_id(name):
             raise BadInput("team", [f"{name!r} is not a name"])
         change = partial(messages.changed_team, message=request)
-        caller = asking(context)
+        caller = caller_of(context)
         with self._noted(caller, "teams:change", name):
             team = teams.set_up(name, change, request.terms, caller=caller, store=self._store, clock=self._clock)
         self._changed()
@@ -204,8 +206,38 @@ class SchedulerApi(scheduler_pb2_grpc.SchedulerServicer):
     @needs(Permission.TEAMS_READ)
     def ListTeams(self, request: wire.ListTeamsRequest, context: Any) -> wire.ListTeamsResponse:
         """Return the teams that the caller may see."""
-        seen = teams.visible(asking(context), store=self._store)
+        seen = teams.visible(caller_of(context), store=self._store)
         return wire.ListTeamsResponse(teams=[to_wire(team, wire.Team) for team in seen])
+
+    @needs(Permission.SECRETS_CHANGE)
+    def SetSecret(self, request: wire.SetSecretRequest, context: Any) -> wire.Secret:
+        """Keep a secret."""
+        caller = caller_of(context)
+        with self._noted(caller, "secrets:set", request.team or request.name):
+            secret = secrets.set_secret(
+                request.name,
+                request.value,
+                TeamName(request.team),
+                caller=caller,
+                store=self._store,
+                vault=self._vault,
+                clock=self._clock,
+            )
+        return to_wire(secret, wire.Secret)
+
+    @needs(Permission.SECRETS_READ)
+    def ListSecrets(self, request: wire.ListSecretsRequest, context: Any) -> wire.ListSecretsResponse:
+        """Return the names of the secrets that the caller's runs may name."""
+        seen = secrets.visible(caller_of(context), store=self._store)
+        return wire.ListSecretsResponse(secrets=[to_wire(secret, wire.Secret) for secret in seen])
+
+    @needs(Permission.SECRETS_CHANGE)
+    def DeleteSecret(self, request: wire.DeleteSecretRequest, context: Any) -> wire.DeleteSecretResponse:
+        """Forget a secret."""
+        caller, team = caller_of(context), TeamName(request.team)
+        with self._noted(caller, "secrets:delete", request.team or request.name):
+            secrets.delete_secret(request.name, team, caller=caller, store=self._store, clock=self._clock)
+        return wire.DeleteSecretResponse()
 
     @needs(Permission.AGENT)
     def Claim(self, request: wire.ClaimRequest, context: Any) -> wire.Launch:

@@ -42,6 +42,11 @@ class PlanningLoop:
         self._leading = Gauge(
             "mosaic_scheduler_leads", "1 while this scheduler is the one that plans", registry=metrics
         )
+        self._parked = Gauge(
+            "mosaic_scheduler_outbox_parked",
+            "Messages that cannot leave as they are; 0 where nothing is planned",
+            registry=metrics,
+        )
         self._failed = Counter("mosaic_scheduler_rounds_failed_total", "Rounds that ended in a fault", registry=metrics)
 
     def start(self) -> None:
@@ -100,6 +105,7 @@ class PlanningLoop:
             self._leading.set(leads)
         if not self._leads:
             self._waiting.set(0)
+            self._parked.set(0)
             return
         if self._store_was_away:
             # A store that is away, or whose disk is full, takes no renewals: agents that tried are not lost.
@@ -107,6 +113,7 @@ class PlanningLoop:
             self._store_was_away = False
         if sweep:
             self._rounds.sweep()
+            self._parked.set(self._rounds.parked())
         with self._round_seconds.time():
             decided = self._rounds.plan()
         self._admitted.inc(len(decided.admissions))

@@ -31,6 +31,11 @@ _TERMS = ("weight", *(f"quota.{name}" for name in _QUOTA), *_LOANS, *_CAPS, "max
 _LONGEST_S = 10 * 365 * 86_400
 _YEARS = (1970, 9000)
 
+#: What an agent may say of an attempt: an honest one cuts its reasons at 4,000 letters.
+_MAX_REASON = 4_000
+_MAX_VERSIONS = 256
+_MAX_VERSION = 256
+
 
 def read_request(message: wire.SubmitRequest) -> Request:
     """Return the submit that *message* asks for, with what cannot be read left out and noted in it."""
@@ -139,10 +144,15 @@ def read_report(message: wire.ReportRequest) -> Report:
     told = from_wire(message, Report)
     return replace(
         told,
-        reason=sanitize(told.reason),
-        checkpoint=sanitize(told.checkpoint),
-        versions={sanitize(name): sanitize(version) for name, version in told.versions.items()},
+        reason=sanitize(told.reason)[:_MAX_REASON],
+        checkpoint=sanitize(told.checkpoint)[:_MAX_REASON],
+        versions=_few({sanitize(name): sanitize(version) for name, version in told.versions.items()}),
     )
+
+
+def _few(versions: dict[str, str]) -> dict[str, str]:
+    """Return as many of them as a worker can have; they are kept with every attempt and in the manifest."""
+    return {name[:_MAX_VERSION]: versions[name][:_MAX_VERSION] for name in sorted(versions)[:_MAX_VERSIONS]}
 
 
 def changed_team(team: Team, message: wire.SetTeamRequest) -> Team:

@@ -47,7 +47,8 @@ class SchedulerService:
         self._api = SchedulerApi(
             store=self._parts.store,
             fleet=self._parts.fleet,
-            secrets=self._parts.secrets,
+            secret_values=self._parts.secrets,
+            vault=self._parts.vault,
             event_key=self._parts.event_key,
             clock=self._parts.clock,
             rounds=self._parts.round_settings,

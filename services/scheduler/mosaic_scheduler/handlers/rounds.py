@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
+from mosaic.ids import RunId
 from mosaic_scheduler.domain.changes import UsageFolded
 from mosaic_scheduler.domain.plan import Plan
 from mosaic_scheduler.domain.planner import Planner
@@ -28,6 +30,7 @@ class Rounds:
         fleet: Fleet,
         dispatcher: Dispatcher,
         telemetry: Telemetry,
+        route: Callable[[RunId], str],
         clock: Clock,
         settings: RoundSettings,
     ) -> None:
@@ -35,7 +38,9 @@ class Rounds:
         self._fleet = fleet
         self._clock = clock
         self._settings = settings
-        self._outbox = Outbox(store=store, fleet=fleet, dispatcher=dispatcher, telemetry=telemetry)
+        self._outbox = Outbox(
+            store=store, fleet=fleet, dispatcher=dispatcher, telemetry=telemetry, route=route, clock=clock
+        )
         self._overtaking = OvertakingCounter(every=settings.count_overtaking_every, now=clock())
         self._usage_saved_at = clock()
         self._begin()
@@ -46,6 +51,8 @@ class Rounds:
         Runs go on while no scheduler is there; that is no reason to call them lost.
         """
         self._begin()
+        # Whoever starts a scheduler anew may have changed what kept them from leaving.
+        self._store.unpark()
         with self._store.read() as work:
             self._planner.apply([UsageFolded(work.usage())])
         self.give_time()
@@ -75,6 +82,10 @@ class Rounds:
         leases.end_overdue(self._store, now, self._settings)
         self._outbox.dispatch_again(now - self._settings.dispatch_again)
         self.flush()
+
+    def parked(self) -> int:
+        """Return how many messages can never leave as they are."""
+        return self._store.parked()
 
     def flush(self) -> None:
         """Send what the outbox holds; what cannot leave now stays for the next time."""

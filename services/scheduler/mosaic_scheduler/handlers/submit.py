@@ -16,7 +16,7 @@ from mosaic.ids import RunId, TeamName, WorkerName, new_run_id
 from mosaic.lifecycle import RunState
 from mosaic.model.audit import AuditEntry
 from mosaic.model.identity import Caller, Permission
-from mosaic.model.resources import Resources
+from mosaic.model.resources import DEFAULT_MEMORY_MB, Resources
 from mosaic.model.run import Change, Run, RunSpec
 from mosaic.model.team import Team
 from mosaic.model.variables import submitted_faults
@@ -45,6 +45,8 @@ MAX_SEEDS = 1000
 
 #: Characters of an idempotency key.
 MAX_KEY = 256
+#: Letters of config, environment and secrets as JSON: a page of a thousand runs must fit into one answer.
+MAX_SPEC = 60_000
 
 #: Bits of a seed that is drawn: what every library takes.
 SEED_BITS = 31
@@ -257,6 +259,9 @@ def _request_faults(request: Request) -> list[str]:
         faults.append(f"the idempotency key has {len(request.idempotency_key)} characters, {MAX_KEY} are allowed")
     if len(request.seeds) > MAX_SEEDS:
         faults.append(f"{len(request.seeds)} seeds in one submit, {MAX_SEEDS} are allowed")
+    size = len(json.dumps([dict(spec.config), dict(spec.environment), dict(spec.secrets)], default=str))
+    if size > MAX_SPEC:
+        faults.append(f"config, environment and secrets have {size} letters as JSON, {MAX_SPEC} are allowed")
     if len(set(request.seeds)) != len(request.seeds):
         faults.append("the same seed is asked for twice")
     if spec.max_wall is not None and spec.max_wall.total_seconds() <= 0:
@@ -281,6 +286,6 @@ def _filled(needs: Resources, worker: WorkerFacts) -> Resources:
     return replace(
         needs,
         cpus=needs.cpus or float(worker.capabilities.get("cpu_cores") or 1),
-        memory_mb=needs.memory_mb or int(worker.capabilities.get("estimated_memory_mb") or 512),
+        memory_mb=needs.memory_mb or int(worker.capabilities.get("estimated_memory_mb") or DEFAULT_MEMORY_MB),
         gpu_memory_mb=needs.gpu_memory_mb or (int(worker.capabilities.get("gpu_memory_mb") or 0) if on_gpu else 0),
     )

@@ -10,7 +10,7 @@ import grpc
 
 from mosaic.errors import RunNotFound
 from mosaic.events.episodes import TRAINING
-from mosaic.hosting.access import asking, needs
+from mosaic.hosting.access import caller_of, needs
 from mosaic.model.identity import Permission
 from mosaic.wire.codec import to_timestamp
 from mosaic.wire.v1 import telemetry_pb2 as pb
@@ -152,7 +152,7 @@ class TelemetryApi(TelemetryServicer):
     @needs(Permission.RUNS_READ)
     def Summarise(self, request: pb.SummariseRequest, context: grpc.ServicerContext) -> pb.SummariseResponse:
         """Return a row for each run that the caller may see."""
-        rows = summarise(shown(request.run_ids, asking(context), store=self._store), store=self._store)
+        rows = summarise(shown(request.run_ids, caller_of(context), store=self._store), store=self._store)
         return pb.SummariseResponse(summaries=[_summary(row) for row in rows], fault=self._fault())
 
     @needs(Permission.RUNS_READ)
@@ -164,14 +164,16 @@ class TelemetryApi(TelemetryServicer):
         return pb.Manifest(run_id=request.run_id, json=record.manifest_json, digest=record.digest, path=record.path)
 
     def _is_shown(self, run_id: str, context: grpc.ServicerContext) -> bool:
-        return is_shown(run_id, asking(context), store=self._store)
+        return is_shown(run_id, caller_of(context), store=self._store)
 
     def _is_readable(self, request: pb.ReadEventsRequest | pb.ReadLogsRequest, context: grpc.ServicerContext) -> bool:
         """Tell whether there is something to send; who follows waits until it is known whose the run is."""
         if not request.follow:
             return self._is_shown(request.run_id, context)
         wanted = self._wanted(context)
-        return wait_until_shown(request.run_id, asking(context), store=self._store, feed=self._feed, is_wanted=wanted)
+        return wait_until_shown(
+            request.run_id, caller_of(context), store=self._store, feed=self._feed, is_wanted=wanted
+        )
 
     def _wanted(self, context: grpc.ServicerContext) -> Callable[[], bool]:
         return lambda: context.is_active() and not self._is_ending()

@@ -10,10 +10,10 @@ from mosaic.errors import BadInput, Unavailable
 from mosaic.events.frame import EncodedFrame
 from mosaic.messaging.consumer import DONE, Delivery, Settlement, Verdict
 from mosaic.messaging.event_messages import (
-    KIND,
     PROOF,
     RUN_ACCEPTED,
     RUN_FINISHED,
+    kind_of,
     read_frame,
     read_run_accepted,
     read_run_finished,
@@ -78,14 +78,14 @@ class Intake:
     def handle(self, deliveries: Sequence[Delivery]) -> Sequence[Settlement]:
         """Store the broker's messages, all frames in one transaction; see `mosaic.messaging.consumer`."""
         said = {RUN_ACCEPTED: self._handle_run_accepted, RUN_FINISHED: self._handle_run_finished}
-        frames = [number for number, one in enumerate(deliveries) if one.headers.get(KIND) not in said]
+        frames = [number for number, one in enumerate(deliveries) if kind_of(one.headers) not in said]
         answers = [DONE] * len(deliveries)
         report = self.ingest([read_frame(deliveries[number].headers, deliveries[number].body) for number in frames])
         for index, reason in report.refused.items():
             answers[frames[index]] = Settlement(Verdict.NEVER, reason)
         for number, delivery in enumerate(deliveries):
-            if delivery.headers.get(KIND) in said:
-                answers[number] = self._handle_signed(delivery, said[delivery.headers[KIND]])
+            if kind_of(delivery.headers) in said:
+                answers[number] = self._handle_signed(delivery, said[kind_of(delivery.headers)])
         self._metrics.refused.inc(sum(answer is not DONE for answer in answers))
         return answers
 
@@ -108,7 +108,7 @@ class Intake:
 
     def _handle_signed(self, delivery: Delivery, take: Callable[[bytes], None]) -> Settlement:
         """Let what the scheduler said be taken in, if it did."""
-        kind = delivery.headers[KIND]
+        kind = kind_of(delivery.headers)
         if not self._parts.event_key.is_signed(kind, delivery.body, delivery.headers.get(PROOF)):
             self._metrics.forged.inc()
             return Settlement(Verdict.NEVER, f"this {kind} carries no proof that the scheduler sent it")

@@ -50,7 +50,7 @@ def manifest_of(run_id: str, *, store: EventStore) -> FinishedRun:
 
     Raises:
         RunNotFound: nothing was ever heard of it.
-        NotFound: it has not ended, or its last events are still on their way.
+        NotFound: its end has not been heard of, or its last events are still on their way.
 
     """
     ended = store.finished_run(run_id)
@@ -58,7 +58,7 @@ def manifest_of(run_id: str, *, store: EventStore) -> FinishedRun:
         return ended
     if ended is None and not store.timelines(run_id):
         raise RunNotFound(run_id)
-    why = "it has not ended" if ended is None else "its last events are still on their way"
+    why = "its end has not been heard of here" if ended is None else "its last events are still on their way"
     raise NotFound(f"run {run_id} has no manifest yet: {why}")
 
 

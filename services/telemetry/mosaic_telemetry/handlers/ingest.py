@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mosaic.events import FACT_KINDS, Scan, scan_lines
+from mosaic.events import AGENT_KINDS, FACT_KINDS, Scan, scan_lines
 from mosaic.events import Series as ScannedSeries
 from mosaic.events.frame import EncodedFrame, Frame, decode, encode
 from mosaic.events.packing import FrameUnreadable
 from mosaic.events.proof import EventKey, FrameForged
+from mosaic.events.scan import VIOLATION
 from mosaic_telemetry.domain.facts import Episode, Fact
 from mosaic_telemetry.domain.ranges import Range
 from mosaic_telemetry.domain.series import Series, SeriesKey, counts_training_steps
@@ -23,6 +25,10 @@ _VIOLATIONS_KEPT = 3
 #: Curves of one attempt. Whoever puts a step number into the name of a metric would make one for every point, and each
 #: costs memory here whenever the attempt is heard.
 MAX_SERIES = 10_000
+
+#: Facts of one kind of one attempt, and bytes of the line that states one: all of a run's are read for its manifest.
+MAX_FACTS = 10_000
+MAX_FACT_BYTES = 16_384
 
 
 @dataclass
@@ -109,9 +115,11 @@ def _absorb(writer: EventWriter, stream: StreamId, heard: list[_Piece], report: 
     if new:
         writer.put_timeline(timeline)
         _add_series(writer, stream, new)
+    seen = Counter(before.counts)
     for piece in new:
         writer.add_frame(_stored(stream, piece))
-        _add_rare(writer, stream, piece)
+        _add_rare(writer, stream, piece, seen)
+        seen += piece.scan.counts
 
 
 def _new_parts(timeline: Timeline, piece: _Piece) -> list[_Piece]:
@@ -201,8 +209,8 @@ def _one_too_many(stream: StreamId, piece: _Piece, points: ScannedSeries) -> Fac
     return Fact(stream, piece.frame.first_seq + points.first_line, time, "violation", broken)
 
 
-def _add_rare(writer: EventWriter, stream: StreamId, piece: _Piece) -> None:
-    """Add episodes and facts, the few lines that need their own stamp."""
+def _add_rare(writer: EventWriter, stream: StreamId, piece: _Piece, seen: Mapping[str, int]) -> None:
+    """Add episodes and facts, the few lines that need their own stamp; *seen* are the lines before, by kind."""
     scan, first_seq = piece.scan, piece.frame.first_seq
     if not (scan.episodes or scan.events or scan.violations):
         return
@@ -226,10 +234,16 @@ def _add_rare(writer: EventWriter, stream: StreamId, piece: _Piece) -> None:
     facts = [
         Fact(stream, first_seq + line, times[line], event.event, event.payload.model_dump(mode="json"))
         for line, event in scan.events
-        if event.event in FACT_KINDS
+        if event.event in FACT_KINDS and _is_kept(event.event, len(piece.frame.lines[line]), seen)
     ]
-    facts += [
-        Fact(stream, first_seq + line, times[line], "violation", {"kind": broken.kind, "reason": broken.reason})
-        for line, broken in scan.violations[:_VIOLATIONS_KEPT]
-    ]
+    if seen.get(VIOLATION, 0) < MAX_FACTS:
+        facts += [
+            Fact(stream, first_seq + line, times[line], "violation", {"kind": broken.kind, "reason": broken.reason})
+            for line, broken in scan.violations[:_VIOLATIONS_KEPT]
+        ]
     writer.add_facts(facts)
+
+
+def _is_kept(kind: str, size: int, seen: Mapping[str, int]) -> bool:
+    """Tell whether a fact is more than a line; what the agent says always is."""
+    return kind in AGENT_KINDS or (size <= MAX_FACT_BYTES and seen.get(kind, 0) < MAX_FACTS)

@@ -21,63 +21,45 @@ from kombu.entity import Exchange, Queue
 
 from mosaic.agent.control.memory_transport import TRANSPORT, interrupt
 from mosaic.agent.ports import OnDispatch
+from mosaic.messaging.connection import tls_options
+from mosaic.messaging.topology import DEAD_DISPATCHES
 
 log = structlog.get_logger()
 
 TASK = "mosaic.dispatch"
-#: Where dispatches end that nobody took; kept short, since a lease brings a lost run back anyway.
-DEAD_QUEUE = "runs.dead"
 #: A broker URL that stands for this process: no broker at all.
 IN_PROCESS_URL = "memory://"
 
 _QUEUE_EXPIRES_MS = 3_600_000
 _DELIVERY_LIMIT = 5
-_DEAD_LENGTH = 10_000
 _RESTART_PAUSE_S = 1.0
 _STOP_PATIENCE_S = 5.0
 _CONFIRMED = {"confirm_publish": True, "max_retries": 5, "interval_start": 0, "interval_max": 2}
 
 
-class _DeclareDeadQueue(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Sees to it, after every connect, that refused dispatches have a place to go."""
-
-    requires = ("celery.worker.consumer.connection:Connection",)
-
-    def start(self, consumer: Any) -> None:
-        dead_queue()(consumer.connection.default_channel).declare()
-
-
 def dispatch_queue(name: str) -> Queue:
-    """Return the queue of one agent, as both sides must declare it."""
+    """Return the queue of one agent, which declares it; where its refused dispatches go, the scheduler declares."""
     arguments = {
         "x-queue-type": "quorum",
         "x-expires": _QUEUE_EXPIRES_MS,
         "x-delivery-limit": _DELIVERY_LIMIT,
-        "x-dead-letter-exchange": "",
-        "x-dead-letter-routing-key": DEAD_QUEUE,
+        # Not the default exchange: who may write to that one reaches every queue.
+        "x-dead-letter-exchange": DEAD_DISPATCHES,
     }
-    return _queue(name, arguments)
-
-
-def dead_queue() -> Queue:
-    """Return the queue of dispatches that nobody took."""
-    arguments = {"x-queue-type": "quorum", "x-max-length": _DEAD_LENGTH}
-    return _queue(DEAD_QUEUE, arguments)
-
-
-def _queue(name: str, arguments: dict[str, Any]) -> Queue:
     # The default exchange routes by queue name, so a sender needs to declare nothing.
-    exchange = Exchange("")
-    return Queue(name, exchange, routing_key=name, durable=True, queue_arguments=arguments)
+    return Queue(name, Exchange(""), routing_key=name, durable=True, queue_arguments=arguments)
 
 
 def build_app(broker_url: str, queues: Iterable[str] = ()) -> Celery:
     """Return a Celery application that knows one task and declares *queues*; it connects to nothing yet."""
     is_in_process = broker_url == IN_PROCESS_URL
     app = Celery("mosaic", set_as_current=False, fixups=[])
+    # Celery would bind every queue to an exchange of its own, which an agent has no right to declare.
+    app.amqp.default_exchange = Exchange("")
     app.conf.update(
         broker_url="memory://localhost//" if is_in_process else broker_url,
         broker_transport=TRANSPORT if is_in_process else None,
+        broker_use_ssl=tls_options(broker_url),
         accept_content=["json"],
         task_serializer="json",
         task_ignore_result=True,
@@ -85,7 +67,6 @@ def build_app(broker_url: str, queues: Iterable[str] = ()) -> Celery:
         task_reject_on_worker_lost=False,
         task_create_missing_queues=False,
         task_queues=[dispatch_queue(name) for name in queues],
-        task_default_exchange_type="topic",
         worker_prefetch_multiplier=1,
         worker_concurrency=1,
         worker_enable_remote_control=False,
@@ -100,8 +81,6 @@ def build_app(broker_url: str, queues: Iterable[str] = ()) -> Celery:
         broker_heartbeat=30,
         broker_transport_options={} if is_in_process else _CONFIRMED,
     )
-    if not is_in_process:
-        app.steps["consumer"].add(_DeclareDeadQueue)
     return app
 
 

@@ -6,6 +6,8 @@ Everything here happens in one thread, the loop's; each method is short and retu
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +21,9 @@ from mosaic.agent.execution.artifacts import Artifact, find_artifacts
 from mosaic.agent.execution.attempt_store import AttemptHome, Checkpoint, FinalReport
 from mosaic.agent.execution.child import Child, Command, spawn
 from mosaic.agent.execution.final_report import compose, finalize
+from mosaic.agent.execution.memory import Use, measure_mb
 from mosaic.agent.execution.outcome import Ending, Evidence, Outcome, judge
+from mosaic.agent.execution.walls import Walls, give, is_checkpoint, named_paths
 from mosaic.agent.inventory import count_oom_kills
 from mosaic.agent.ports import WorkerProfile
 from mosaic.agent.telemetry.lines import LifecycleLine
@@ -32,7 +36,7 @@ from mosaic.launching import RunDirectory, child_environment, prepare
 from mosaic.lifecycle import AttemptFact
 from mosaic.model.attempt import Directive, HeldAttempt, Launch, Report
 from mosaic.model.fleet import Node
-from mosaic.processes import new_mark
+from mosaic.processes import Seen, new_mark
 
 log = structlog.get_logger()
 
@@ -67,6 +71,7 @@ class AttemptContext:
     heartbeat_s: float
     #: Put before the child's command so that it dies with the agent; may be empty.
     death_wrapper: Sequence[str]
+    walls: Walls
     send: Callable[[Report], None]
     #: Frames were closed.
     on_frames: Callable[[], None]
@@ -97,16 +102,21 @@ class Attempt:
         stream: Stream,
         context: AttemptContext,
         loop: asyncio.AbstractEventLoop,
+        *,
         on_end: Callable[[Attempt], None],
+        on_wait: Callable[[], None],
     ) -> None:
         self.launch = launch
         self.home = home
         self.stream = stream
         self.has_ended = False
+        #: Nothing of its child lives, and the disk takes neither its last lines nor its end.
+        self.waits_for_disk = False
         self._around = context
         self._loop = loop
         self._timers = Timers(loop)
         self._on_end = on_end
+        self._on_wait = on_wait
         self._mark = new_mark()
         self._child: Child | None = None
         self._directory = RunDirectory(context.runs_root / launch.run_id)
@@ -131,6 +141,8 @@ class Attempt:
         self._checkpoint: Checkpoint | None = None
         self._checkpoint_told_at = float("-inf")
         self._oom_kills_before = 0
+        self._uid: int | None = None
+        self._memory = ""
 
     @property
     def held(self) -> HeldAttempt:
@@ -187,20 +199,79 @@ class Attempt:
         elif self._ending is None:
             self._ending = ending
             self._timers.cancel("hang", "wall", "pause")
+            self._listener.hear_out()
             self._child.signal_group(signal.SIGTERM)
             self._child.signal_group(signal.SIGCONT)
             self._paused_at = None
             self._timers.after("kill", self.launch.grace.total_seconds(), self._kill)
 
+    def use_of_memory(self, seen: Mapping[int, Seen]) -> Use | None:
+        """Return what its processes among *seen* use, None when there is no child."""
+        child, lease_mb = self._child, self.launch.lease.memory_mb
+        if child is None or self.has_ended:
+            return None
+        used_mb = measure_mb(child.members(seen), enough_mb=lease_mb)
+        # What nobody asked for is what the worker estimates.
+        is_asked = lease_mb not in (0, self._around.worker.estimated_memory_mb)
+        return Use(self.launch.run_id, self.launch.attempt, used_mb, lease_mb, is_asked)
+
+    def end_for_memory(self, reason: str) -> None:
+        """Kill the child, which uses more memory than it may; there is no time for a grace."""
+        if self._child is not None and not self.has_ended and self._ending is None:
+            self._ending, self._memory = Ending.MEMORY, reason
+            self._kill()
+
+    def let_go(self) -> None:
+        """Leave a child that still lives to die with the thread that started it."""
+        if self._child is not None:
+            self._child.let_go()
+
     def _spawn(self) -> Child:
-        self._directory, config = prepare(self._around.runs_root, self.launch)
+        around = self._around
+        self._directory, config = prepare(around.runs_root, self.launch)
+        self._uid = around.walls.take_uid()
         environment = child_environment(
-            self._around.environment, self.launch, self._directory, heartbeat_s=self._around.heartbeat_s
+            around.environment, self._with_own_checkpoint(), self._directory, heartbeat_s=around.heartbeat_s
         )
+        if self._uid is not None:
+            give(self._directory.path, self._uid, os.getegid())
         self._oom_kills_before = count_oom_kills()
-        argv = [self._around.worker.python, *self._around.worker.worker.launch, "--config", str(config)]
-        command = Command(argv, environment, self._directory.path, self._mark)
-        return spawn(command, self._around.death_wrapper)
+        command = Command(
+            [around.worker.python, *around.worker.worker.launch, "--config", str(config)],
+            environment,
+            self._directory.path,
+            self._mark,
+            self.launch.secrets,
+            self._uid,
+            lambda: around.walls.enter(self._directory.path, self._readable()),
+        )
+        return spawn(command, around.death_wrapper)
+
+    def _readable(self) -> list[Path]:
+        """Return the checkpoints of other runs that this one begins from or plays."""
+        root = self._around.runs_root
+        begun = [self._directory.find(self.launch.resume_from)] if self.launch.resume_from else []
+        return [*(path for path in begun if is_checkpoint(path, root)), *named_paths(self.launch.spec.config, root)]
+
+    def _with_own_checkpoint(self) -> Launch:
+        """Return the launch; under a user id of its own, with a copy of the checkpoint of another run.
+
+        Raises:
+            NotFound: what is there is no checkpoint but a link.
+        """
+        wanted = self.launch.resume_from
+        if self._uid is None or not wanted.startswith("../"):
+            return self.launch
+        source = self._directory.find(wanted)
+        if not is_checkpoint(source, self._around.runs_root):
+            raise NotFound(f"the checkpoint that this run is to begin from is a link: {source}")
+        copy = self._directory.path / "inherited" / source.name
+        copy.parent.mkdir(exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copy, symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, copy, follow_symlinks=False)
+        return replace(self.launch, resume_from=f"inherited/{source.name}")
 
     def _forget_lost_checkpoint(self) -> str:
         """Begin anew when the checkpoint is not here, which no retry would change; return what to say of it.
@@ -343,8 +414,9 @@ class Attempt:
         try:
             self._listener.drain()
         except OSError:
-            self._timers.after("sweep", DISK_RETRY_S, lambda: self._sweep(child))
+            self._wait_for_disk("sweep", lambda: self._sweep(child))
             return
+        self.waits_for_disk = False
         self._timers.cancel_all()
         child.close()
         scan = self._loop.run_in_executor(None, find_artifacts, self._directory.path)
@@ -365,6 +437,7 @@ class Attempt:
             stderr_tail=tuple(self.stream.stderr_tail),
             oom_killed=count_oom_kills() > self._oom_kills_before,
             limit_s=self._limit_s,
+            memory=self._memory,
         )
 
     def _end(self, outcome: Outcome, exit_code: int | None, artifacts: Sequence[Artifact]) -> None:
@@ -384,9 +457,10 @@ class Attempt:
             finalize(self.home, self.stream, final_report)
         except OSError as error:
             log.error("attempt waits: its end cannot be written", reason=str(error), **self._names)
-            self._timers.after("close", DISK_RETRY_S, lambda: self._close(final_report))
+            self._wait_for_disk("close", lambda: self._close(final_report))
             return
         self.has_ended = True
+        self._around.walls.return_uid(self._uid)
         self._around.on_frames()
         if self._ending is Ending.ABANDON:
             self.home.acknowledge()
@@ -394,6 +468,11 @@ class Attempt:
             self._around.send(final_report.report)
         log.info("attempt ended", outcome=final_report.report.fact, reason=final_report.report.reason, **self._names)
         self._on_end(self)
+
+    def _wait_for_disk(self, name: str, action: Callable[[], None]) -> None:
+        self.waits_for_disk = True
+        self._on_wait()
+        self._timers.after(name, DISK_RETRY_S, action)
 
     def _tell(self, fact: str) -> None:
         report = Report(

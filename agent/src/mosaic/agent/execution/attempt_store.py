@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -136,6 +137,8 @@ class AttemptStore:
     def __init__(self, root: Path) -> None:
         self._root = root
         root.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(PermissionError):
+            root.chmod(0o700)
 
     def home(self, run_id: str, attempt: int) -> AttemptHome:
         """Return where the attempt is remembered, whether it is or not."""

@@ -18,6 +18,7 @@ class Ending(Enum):
     PREEMPT = "preempt"
     HUNG = "hung"
     TIME_LIMIT = "time_limit"
+    MEMORY = "memory"
     ABANDON = "abandon"  #: the attempt no longer counts; nobody is told
 
 
@@ -44,6 +45,8 @@ class Evidence:
     #: Why it was not: what was asked for is refused, and would be again.
     refusal: str = ""
     limit_s: float = 0.0
+    #: Why it was ended for the memory that it used.
+    memory: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ def _ended_by_us(evidence: Evidence, ending: Ending) -> Outcome:
         return _failed(FailureKind.HUNG, f"it said nothing but that it lives for {evidence.limit_s:g} s")
     if ending is Ending.TIME_LIMIT:
         return _failed(FailureKind.TIME_LIMIT, f"it ran longer than its limit of {evidence.limit_s:g} s")
+    if ending is Ending.MEMORY:
+        return _failed(FailureKind.OUT_OF_MEMORY, evidence.memory)
     facts = {Ending.CANCEL: AttemptFact.CANCELLED, Ending.PREEMPT: AttemptFact.PREEMPTED}
     return Outcome(facts.get(ending, AttemptFact.LOST))
 

@@ -34,7 +34,7 @@ def recover(stores: Stores, context: AttemptContext) -> int:
     Returns how many attempts were found. When it returns, nothing of them is alive.
     """
     found = _entries(stores)
-    orphans = end_processes([entry.trace for _, entry in found], grace_s=ORPHAN_GRACE_S)
+    orphans = end_processes([entry.trace for _, entry in found], context.walls.uids, grace_s=ORPHAN_GRACE_S)
     for home, entry in found:
         _tell_checkpoint(home, entry, context)
     hashing_ends = time.monotonic() + HASHING_BUDGET_S

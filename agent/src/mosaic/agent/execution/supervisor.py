@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -17,7 +17,10 @@ import structlog
 
 from mosaic.agent.execution.attempt import Attempt, AttemptContext
 from mosaic.agent.execution.attempt_store import AttemptHome, AttemptStore
+from mosaic.agent.execution.child import look_and_bury
+from mosaic.agent.execution.memory import must_end
 from mosaic.agent.execution.outcome import Ending, Evidence, judge
+from mosaic.agent.inventory import memory_left
 from mosaic.agent.telemetry.backlog import Backlog
 from mosaic.agent.telemetry.lines import Mask
 from mosaic.agent.telemetry.shipper import Shipper
@@ -30,6 +33,8 @@ log = structlog.get_logger()
 Key = tuple[str, int]
 
 _TAKEOVER_S = 0.02
+#: How often processes and their memory are looked at.
+LOOK_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -60,12 +65,15 @@ class AttemptSupervisor:
         self._loop.set_default_executor(ThreadPoolExecutor(2, thread_name_prefix="artifacts"))
         self._attempts: dict[Key, Attempt] = {}
         self._lock = threading.Lock()
-        self._emptied = threading.Condition(self._lock)
+        self._changed = threading.Condition(self._lock)
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+        self._is_closing = threading.Event()
+        self._watch = threading.Thread(target=self._watch_memory, name="memory", daemon=True)
 
     def open(self) -> None:
-        """Start the thread."""
+        """Start the threads."""
         self._thread.start()
+        self._watch.start()
 
     def knows(self, run_id: str, attempt: int) -> bool:
         """Tell whether that attempt is being executed here."""
@@ -96,13 +104,22 @@ class AttemptSupervisor:
         self._post(lambda: self._obey(directives))
 
     def stop_all(self, timeout_s: float) -> bool:
-        """End every attempt as preempted, with its grace; tell whether all were gone in time."""
+        """End every attempt as preempted, with its grace; tell whether no more than a full disk keeps any in time."""
         self._post(self._preempt_all)
-        with self._emptied:
-            return self._emptied.wait_for(lambda: not self._attempts, timeout_s)
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: all(attempt.waits_for_disk for attempt in self._attempts.values()), timeout_s
+            )
+
+    def wait_until_empty(self, timeout_s: float) -> bool:
+        """Wait until no attempt is left, not even one that waits for the disk; tell whether that came true in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._attempts, timeout_s)
 
     def close(self) -> None:
-        """End the thread. Children that still live die with it."""
+        """End the threads. Children that still live die with them, and lines that no disk took are lost."""
+        self._is_closing.set()
+        self._watch.join()
         self._post(self._loop.stop)
         self._thread.join()
 
@@ -111,8 +128,28 @@ class AttemptSupervisor:
         try:
             self._loop.run_forever()
         finally:
+            for attempt in self._attempts.values():
+                attempt.let_go()
             self._loop.run_until_complete(self._loop.shutdown_default_executor())
             self._loop.close()
+
+    def _watch_memory(self) -> None:
+        while not self._is_closing.wait(LOOK_S):
+            with self._lock:
+                attempts = dict(self._attempts)
+            if attempts:
+                try:
+                    self._look_at_memory(attempts)
+                except Exception:
+                    log.exception("memory not looked at; it will be again")
+
+    def _look_at_memory(self, attempts: Mapping[Key, Attempt]) -> None:
+        seen = look_and_bury()
+        uses = [use for attempt in attempts.values() if (use := attempt.use_of_memory(seen)) is not None]
+        for use, reason in must_end(uses, memory_left()):
+            log.warning("attempt ended for its memory", run_id=use.run_id, attempt=use.attempt, reason=reason)
+            attempt = attempts[use.run_id, use.attempt]
+            self._post(lambda attempt=attempt, reason=reason: attempt.end_for_memory(reason))  # type: ignore[misc]
 
     def _post(self, action: Callable[[], object]) -> None:
         self._loop.call_soon_threadsafe(action)
@@ -131,7 +168,7 @@ class AttemptSupervisor:
         except OSError as error:
             self._decline(launch, f"its spool cannot be made: {error}")
             return
-        attempt = Attempt(launch, home, stream, self._around, self._loop, self._on_end)
+        attempt = Attempt(launch, home, stream, self._around, self._loop, on_end=self._on_end, on_wait=self._on_wait)
         with self._lock:
             self._attempts[key] = attempt
         attempt.start()
@@ -172,9 +209,13 @@ class AttemptSupervisor:
         for attempt in attempts:
             attempt.stop(Ending.PREEMPT)
 
+    def _on_wait(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
     def _on_end(self, attempt: Attempt) -> None:
-        with self._emptied:
+        with self._changed:
             self._attempts.pop((attempt.launch.run_id, attempt.launch.attempt), None)
-            self._emptied.notify_all()
+            self._changed.notify_all()
         self._stores.shipper.last(attempt.stream.spool)
         self._on_change()

@@ -28,6 +28,8 @@ LONGEST_REST_S = 0.1
 REST_BYTES = 32 * 1024
 #: After a full disk, so long until the next try.
 DISK_RETRY_S = 1.0
+#: What a worker that is to end says to a full disk is kept in memory up to this size.
+KEPT_BYTES = 16 * 1024 * 1024
 
 #: One read of a full pipe closes a frame, which spares the journal.
 _READ_BYTES = FRAME_BYTES + 64 * 1024
@@ -39,7 +41,7 @@ class Listener:
     """Two pipes in, one stream out. Runs in the loop's thread; every method returns at once.
 
     When the disk does not take the lines, the pipes are left alone until it does: the worker waits,
-    and nothing is lost.
+    and nothing is lost. One that is to end is heard on, up to `KEPT_BYTES`.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Listener:
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._roomy: int | None = None
         self._has_heard_worker = False
+        self._is_ending = False
         self._flushed_at = float("-inf")
         self._rest_s = SHORTEST_REST_S
         #: When more than heartbeats was heard last, in the loop's time.
@@ -79,6 +82,12 @@ class Listener:
     def say(self, event: str, **payload: object) -> None:
         """Add an event of the agent's own."""
         self._guard(lambda: self._stream.say(event, payload))
+
+    def hear_out(self) -> None:
+        """Read on even while the disk takes nothing: a worker that waits for us cannot end by itself."""
+        self._is_ending = True
+        if self.disk_fault is not None:
+            self._resume()
 
     def drain(self) -> None:
         """Read what the dead left in the pipes, to the end, and listen no more.
@@ -175,6 +184,8 @@ class Listener:
             self._loop.remove_reader(descriptor)
         self._timers.cancel("rest", "flush")
         self._timers.after("disk", DISK_RETRY_S, self._try_disk)
+        if self._is_ending and spool.open_bytes < KEPT_BYTES:
+            self._timers.after("rest", LONGEST_REST_S, self._resume)
 
     def _try_disk(self) -> None:
         # The silence of a worker that we do not listen to is not its fault.

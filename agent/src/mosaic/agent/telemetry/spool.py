@@ -103,6 +103,11 @@ class Spool:
         return bool(self._open_blocks)
 
     @property
+    def open_bytes(self) -> int:
+        """How large the lines are that wait for their frame to be closed."""
+        return self._open_bytes
+
+    @property
     def is_confirmed(self) -> bool:
         """Whether nothing is left that somebody would miss."""
         with self._lock:

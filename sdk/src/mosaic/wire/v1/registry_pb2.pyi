@@ -10,7 +10,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Worker(_message.Message):
-    __slots__ = ("name", "version", "description", "upstream_library", "upstream_version", "metadata_json", "capabilities_json", "config_schema_json", "image", "versions", "resume_grade", "updated_at", "launch")
+    __slots__ = ("name", "version", "description", "upstream_library", "upstream_version", "metadata_json", "capabilities_json", "config_schema_json", "image", "versions", "resume_grade", "updated_at", "launch", "digest")
     class VersionsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -31,6 +31,7 @@ class Worker(_message.Message):
     RESUME_GRADE_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
     LAUNCH_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     description: str
@@ -44,7 +45,8 @@ class Worker(_message.Message):
     resume_grade: str
     updated_at: _timestamp_pb2.Timestamp
     launch: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., upstream_library: _Optional[str] = ..., upstream_version: _Optional[str] = ..., metadata_json: _Optional[str] = ..., capabilities_json: _Optional[str] = ..., config_schema_json: _Optional[str] = ..., image: _Optional[str] = ..., versions: _Optional[_Mapping[str, str]] = ..., resume_grade: _Optional[str] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., launch: _Optional[_Iterable[str]] = ...) -> None: ...
+    digest: str
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., upstream_library: _Optional[str] = ..., upstream_version: _Optional[str] = ..., metadata_json: _Optional[str] = ..., capabilities_json: _Optional[str] = ..., config_schema_json: _Optional[str] = ..., image: _Optional[str] = ..., versions: _Optional[_Mapping[str, str]] = ..., resume_grade: _Optional[str] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., launch: _Optional[_Iterable[str]] = ..., digest: _Optional[str] = ...) -> None: ...
 
 class Gpu(_message.Message):
     __slots__ = ("gpu_id", "model", "memory_mb", "healthy", "index")
@@ -79,7 +81,7 @@ class Node(_message.Message):
     def __init__(self, node_id: _Optional[str] = ..., hostname: _Optional[str] = ..., cpus: _Optional[int] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[_Iterable[_Union[Gpu, _Mapping]]] = ..., draining: _Optional[bool] = ..., alive: _Optional[bool] = ...) -> None: ...
 
 class Agent(_message.Message):
-    __slots__ = ("agent_id", "node_id", "worker", "worker_version", "slots", "queue", "draining", "alive", "last_heartbeat", "session_digest", "protocol_version")
+    __slots__ = ("agent_id", "node_id", "worker", "worker_version", "slots", "queue", "draining", "alive", "last_heartbeat", "session_digest", "protocol_version", "worker_digest")
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     WORKER_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +93,7 @@ class Agent(_message.Message):
     LAST_HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     SESSION_DIGEST_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    WORKER_DIGEST_FIELD_NUMBER: _ClassVar[int]
     agent_id: str
     node_id: str
     worker: str
@@ -102,7 +105,8 @@ class Agent(_message.Message):
     last_heartbeat: _timestamp_pb2.Timestamp
     session_digest: str
     protocol_version: str
-    def __init__(self, agent_id: _Optional[str] = ..., node_id: _Optional[str] = ..., worker: _Optional[str] = ..., worker_version: _Optional[str] = ..., slots: _Optional[int] = ..., queue: _Optional[str] = ..., draining: _Optional[bool] = ..., alive: _Optional[bool] = ..., last_heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_digest: _Optional[str] = ..., protocol_version: _Optional[str] = ...) -> None: ...
+    worker_digest: str
+    def __init__(self, agent_id: _Optional[str] = ..., node_id: _Optional[str] = ..., worker: _Optional[str] = ..., worker_version: _Optional[str] = ..., slots: _Optional[int] = ..., queue: _Optional[str] = ..., draining: _Optional[bool] = ..., alive: _Optional[bool] = ..., last_heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_digest: _Optional[str] = ..., protocol_version: _Optional[str] = ..., worker_digest: _Optional[str] = ...) -> None: ...
 
 class Fleet(_message.Message):
     __slots__ = ("nodes", "agents", "workers", "revision", "denied_serials")
@@ -189,16 +193,16 @@ class RenewCertificateRequest(_message.Message):
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     agent_id: str
-    request: bytes
-    def __init__(self, agent_id: _Optional[str] = ..., request: _Optional[bytes] = ...) -> None: ...
+    request: str
+    def __init__(self, agent_id: _Optional[str] = ..., request: _Optional[str] = ...) -> None: ...
 
 class RenewCertificateResponse(_message.Message):
     __slots__ = ("certificate", "ca")
     CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
     CA_FIELD_NUMBER: _ClassVar[int]
-    certificate: bytes
-    ca: bytes
-    def __init__(self, certificate: _Optional[bytes] = ..., ca: _Optional[bytes] = ...) -> None: ...
+    certificate: str
+    ca: str
+    def __init__(self, certificate: _Optional[str] = ..., ca: _Optional[str] = ...) -> None: ...
 
 class Invite(_message.Message):
     __slots__ = ("invite_id", "uses", "created_at", "expires_at", "created_by", "worker")

@@ -412,6 +412,50 @@ class ListTeamsResponse(_message.Message):
     teams: _containers.RepeatedCompositeFieldContainer[Team]
     def __init__(self, teams: _Optional[_Iterable[_Union[Team, _Mapping]]] = ...) -> None: ...
 
+class Secret(_message.Message):
+    __slots__ = ("name", "team", "user", "updated_at")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEAM_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    team: str
+    user: str
+    updated_at: _timestamp_pb2.Timestamp
+    def __init__(self, name: _Optional[str] = ..., team: _Optional[str] = ..., user: _Optional[str] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class SetSecretRequest(_message.Message):
+    __slots__ = ("name", "value", "team")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    TEAM_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    team: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., team: _Optional[str] = ...) -> None: ...
+
+class ListSecretsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListSecretsResponse(_message.Message):
+    __slots__ = ("secrets",)
+    SECRETS_FIELD_NUMBER: _ClassVar[int]
+    secrets: _containers.RepeatedCompositeFieldContainer[Secret]
+    def __init__(self, secrets: _Optional[_Iterable[_Union[Secret, _Mapping]]] = ...) -> None: ...
+
+class DeleteSecretRequest(_message.Message):
+    __slots__ = ("name", "team")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEAM_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    team: str
+    def __init__(self, name: _Optional[str] = ..., team: _Optional[str] = ...) -> None: ...
+
+class DeleteSecretResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class ClaimRequest(_message.Message):
     __slots__ = ("run_id", "attempt", "agent_id", "session_token")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]

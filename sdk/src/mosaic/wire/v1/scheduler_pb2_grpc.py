@@ -90,6 +90,21 @@ class SchedulerStub:
                 request_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListTeamsRequest.SerializeToString,
                 response_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListTeamsResponse.FromString,
                 _registered_method=True)
+        self.SetSecret = channel.unary_unary(
+                '/mosaic.wire.v1.Scheduler/SetSecret',
+                request_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.SetSecretRequest.SerializeToString,
+                response_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Secret.FromString,
+                _registered_method=True)
+        self.ListSecrets = channel.unary_unary(
+                '/mosaic.wire.v1.Scheduler/ListSecrets',
+                request_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListSecretsRequest.SerializeToString,
+                response_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListSecretsResponse.FromString,
+                _registered_method=True)
+        self.DeleteSecret = channel.unary_unary(
+                '/mosaic.wire.v1.Scheduler/DeleteSecret',
+                request_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.DeleteSecretRequest.SerializeToString,
+                response_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.DeleteSecretResponse.FromString,
+                _registered_method=True)
         self.Claim = channel.unary_unary(
                 '/mosaic.wire.v1.Scheduler/Claim',
                 request_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ClaimRequest.SerializeToString,
@@ -181,6 +196,25 @@ class SchedulerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetSecret(self, request, context):
+        """A secret of a team, or of the caller. No call returns a value.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListSecrets(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteSecret(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Claim(self, request, context):
         """For agents. Claim and Renew show the session token of the agent. Report shows the control token of its
         claim, which only the agent that claimed has: it may still tell an ending when its session is over.
@@ -259,6 +293,21 @@ def add_SchedulerServicer_to_server(servicer, server):
                     servicer.ListTeams,
                     request_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListTeamsRequest.FromString,
                     response_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListTeamsResponse.SerializeToString,
+            ),
+            'SetSecret': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetSecret,
+                    request_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.SetSecretRequest.FromString,
+                    response_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Secret.SerializeToString,
+            ),
+            'ListSecrets': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSecrets,
+                    request_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListSecretsRequest.FromString,
+                    response_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListSecretsResponse.SerializeToString,
+            ),
+            'DeleteSecret': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteSecret,
+                    request_deserializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.DeleteSecretRequest.FromString,
+                    response_serializer=mosaic_dot_wire_dot_v1_dot_scheduler__pb2.DeleteSecretResponse.SerializeToString,
             ),
             'Claim': grpc.unary_unary_rpc_method_handler(
                     servicer.Claim,
@@ -574,6 +623,87 @@ class Scheduler:
             '/mosaic.wire.v1.Scheduler/ListTeams',
             mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListTeamsRequest.SerializeToString,
             mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListTeamsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetSecret(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mosaic.wire.v1.Scheduler/SetSecret',
+            mosaic_dot_wire_dot_v1_dot_scheduler__pb2.SetSecretRequest.SerializeToString,
+            mosaic_dot_wire_dot_v1_dot_scheduler__pb2.Secret.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSecrets(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mosaic.wire.v1.Scheduler/ListSecrets',
+            mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListSecretsRequest.SerializeToString,
+            mosaic_dot_wire_dot_v1_dot_scheduler__pb2.ListSecretsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteSecret(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mosaic.wire.v1.Scheduler/DeleteSecret',
+            mosaic_dot_wire_dot_v1_dot_scheduler__pb2.DeleteSecretRequest.SerializeToString,
+            mosaic_dot_wire_dot_v1_dot_scheduler__pb2.DeleteSecretResponse.FromString,
             options,
             channel_credentials,
             insecure,

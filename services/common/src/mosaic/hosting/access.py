@@ -18,9 +18,8 @@ from mosaic.errors import BadInput, Forbidden, Unauthenticated
 from mosaic.hosting.pki import AGENT_URI, SERVICE_URI, holder_of, utc_now
 from mosaic.hosting.rights import may_somewhere
 from mosaic.hosting.rpc_handlers import behaviour_of, with_behaviour
-from mosaic.ids import UserName
 from mosaic.model.codec import from_json
-from mosaic.model.identity import Caller, Permission, Role
+from mosaic.model.identity import Caller, Permission
 from mosaic.wire.caller import CALLER_KEY
 from mosaic.wire.caller import speak_for as speak_for
 
@@ -95,20 +94,17 @@ def caller_of(context: Any) -> Caller:
         raise Unauthenticated("the name in the call cannot be read") from error
 
 
+def person_of(context: Any) -> str:
+    """Return the name of the person for whom the console asks, nothing for a service or agent."""
+    try:
+        return caller_of(context).user
+    except Unauthenticated:
+        return ""
+
+
 def nobody(_peer: Peer) -> bool:
     """Deny nobody."""
     return False
-
-
-def asking(context: Any, said: str = "") -> Caller:
-    """Return who asks: where there are certificates `caller_of`, and else whoever is *said*, who may do everything."""
-    facts = context.auth_context()
-    if peer_of(context) or facts.get("transport_security_type", (b"insecure",))[0] != b"insecure":
-        return caller_of(context)
-    told = next((value for key, value in context.invocation_metadata() if key == CALLER_KEY), None)
-    if told is not None:
-        return from_json(Caller, json.loads(told))
-    return Caller(UserName(said or "anonymous"), roles=frozenset({Role.ADMIN}))
 
 
 class AccessControl(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from mosaic.errors import BadInput, Forbidden, NotFound, SessionRejected
+from mosaic.errors import BadInput, Forbidden, NotFound, SessionRejected, Unauthenticated
 from mosaic.hosting.access import Peer
 from mosaic.hosting.rights import visible_teams
 from mosaic.ids import TeamName
@@ -26,7 +26,7 @@ _PAGE = 500
 #: Characters of a text that others chose.
 _LONGEST = 256
 #: What is a refusal of the one who asks.
-_REFUSALS = (Forbidden, NotFound, SessionRejected)
+_REFUSALS = (Forbidden, NotFound, SessionRejected, Unauthenticated)
 
 
 def by(caller: Caller, action: str, *, at: datetime, **facts: Any) -> AuditEntry:

@@ -12,9 +12,10 @@ import grpc
 import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from mosaic.errors import BadInput, MosaicError, Refused, Unavailable
-from mosaic.hosting.access import AccessControl, Peer, declared_methods, nobody
-from mosaic.hosting.rpc_handlers import Behaviour, behaviour_of, with_behaviour
+from mosaic.errors import BadInput, MosaicError, Refused
+from mosaic.hosting.access import AccessControl, Peer, declared_methods, nobody, person_of
+from mosaic.hosting.rpc_handlers import behaviour_of, with_behaviour
+from mosaic.hosting.streams import OpenStreams, StreamLimit
 from mosaic.model.identity import Permission
 from mosaic.wire.channel import SERVER_OPTIONS
 from mosaic.wire.status import CODE_KEY, status_of
@@ -49,6 +50,7 @@ class GrpcServer:
         *,
         threads: int = 32,
         streams: int = 256,
+        streams_each: int = 128,
     ) -> None:
         """Bind *address* (``host:port``; port 0 takes a free one), for peers with a certificate of the fleet.
 
@@ -56,17 +58,18 @@ class GrpcServer:
         all. Files of *tls* that are replaced are used for the connections after that.
 
         *threads* serve calls that are answered at once. A stream (follow, watch) holds a thread of its own for as
-        long as it lasts, so at most *streams* are open at a time and more are refused as unavailable: however many
-        people watch, agents are heard.
+        long as it lasts, so at most *streams* are open at a time, *streams_each* of one person, and more are refused
+        as unavailable: however many people watch, agents are heard, and nobody watches alone.
 
         Raises:
             BadInput: lists what is wrong with the files of *tls*.
             Refused: the address cannot be bound.
 
         """
+        limit = StreamLimit(OpenStreams(streams, streams_each), person_of)
         self._server = grpc.server(
             ThreadPoolExecutor(max_workers=threads + streams, thread_name_prefix="grpc"),
-            interceptors=[_ErrorTranslator(), _access(registrations), _StreamLimit(streams)],
+            interceptors=[_ErrorTranslator(), _access(registrations), limit],
             options=SERVER_OPTIONS,
         )
         self._health = health.HealthServicer()
@@ -130,31 +133,6 @@ def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
 
 def _configuration(pem: TlsPem) -> Any:
     return grpc.ssl_server_certificate_configuration([(pem.key, pem.certificate)], root_certificates=pem.ca)
-
-
-class _StreamLimit(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
-    """Refuses streams beyond a number, so that they never take the last thread."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._places = threading.BoundedSemaphore(most)
-
-    def intercept_service(self, continuation: Any, call_details: Any) -> Any:
-        handler = continuation(call_details)
-        if handler is None or not handler.response_streaming:
-            return handler
-        return with_behaviour(handler, self._limited(behaviour_of(handler)))
-
-    def _limited(self, behaviour: Behaviour) -> Behaviour:
-        def call(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-            if not self._places.acquire(blocking=False):
-                raise Unavailable(f"{self._most} streams are open here, and no more are served; try again later")
-            try:
-                yield from behaviour(request, context)
-            finally:
-                self._places.release()
-
-        return call
 
 
 class _ErrorTranslator(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only

@@ -8,7 +8,14 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
 
 from mosaic.errors import BadInput, Refused
 
@@ -63,10 +70,19 @@ def _split(address: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def process_metrics() -> CollectorRegistry:
+    """Return a registry that already tells memory, CPU and garbage collection."""
+    metrics = CollectorRegistry()
+    ProcessCollector(registry=metrics)
+    PlatformCollector(registry=metrics)
+    GCCollector(registry=metrics)
+    return metrics
+
+
 def check(probes: Mapping[str, Probe]) -> dict[str, str]:
-    """Run every probe and return what is wrong, by part; empty means ready."""
+    """Run every probe and return what is wrong, by part; empty means ready. Parts may be added meanwhile."""
     faults: dict[str, str] = {}
-    for name, probe in probes.items():
+    for name, probe in list(probes.items()):
         try:
             fault = probe()
         except Exception as error:  # a probe that raises is a part that does not work

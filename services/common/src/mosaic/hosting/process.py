@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from typing import Protocol, TypeVar
 
 import structlog
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client import CollectorRegistry
 
 from mosaic.errors import MosaicError, Unavailable
 from mosaic.hosting.grpc_server import GrpcServer, Registration
-from mosaic.hosting.health import HealthServer, Probe
+from mosaic.hosting.health import HealthServer, Probe, process_metrics
 from mosaic.hosting.logs import configure_logs
 from mosaic.hosting.signals import StopSignal
 from mosaic.wire.tls import TlsFiles
@@ -119,12 +119,3 @@ def _build_when_possible(
                 faults["start"] = str(error)
             stopping.wait(_RETRY_S)
     return None
-
-
-def process_metrics() -> CollectorRegistry:
-    """Return a registry that already tells memory, CPU and garbage collection."""
-    metrics = CollectorRegistry()
-    ProcessCollector(registry=metrics)
-    PlatformCollector(registry=metrics)
-    GCCollector(registry=metrics)
-    return metrics

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
+from typing import Any
 
 import pika
 from pika.adapters.blocking_connection import BlockingChannel
@@ -34,6 +36,11 @@ def connection_parameters(url: str, name: str) -> pika.URLParameters:
     return parameters
 
 
+def tls_options(url: str) -> dict[str, Any] | None:
+    """Return how Celery is to connect to *url*: with TLS, it would take any host that shows a good certificate."""
+    return {"cert_reqs": ssl.CERT_REQUIRED, "server_hostname": None} if url.startswith("amqps://") else None
+
+
 def declare(channel: BlockingChannel, topology: Topology) -> None:
     """Make *topology* exist; what exists already must have the same arguments."""
     for exchange in topology.exchanges:
@@ -43,9 +50,9 @@ def declare(channel: BlockingChannel, topology: Topology) -> None:
         channel.queue_bind(queue.name, queue.exchange, queue.routing_key)
 
 
-def declare_once(parameters: pika.URLParameters, topology: Topology) -> None:
-    """Open a connection only to `declare`, for users of an asynchronous one."""
-    connection = pika.BlockingConnection(parameters)
+def declare_once(url: str, topology: Topology) -> None:
+    """Open a connection to *url* only to `declare`."""
+    connection = pika.BlockingConnection(connection_parameters(url, "mosaic-declare"))
     try:
         declare(connection.channel(), topology)
     finally:

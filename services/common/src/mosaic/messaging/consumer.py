@@ -224,7 +224,9 @@ class _Session:
         # Not by rejecting: the broker's own dead-lettering has no place for our reason.
         headers = {**delivery.headers, "reason": reason[:1000], "queue": self._source.name}
         properties = pika.BasicProperties(headers=headers, delivery_mode=2)
-        self._channel.basic_publish(self._source.dead_exchange, delivery.routing_key, delivery.body, properties)
+        # Mandatory: where the queue of the dead was deleted, the next session declares it again.
+        exchange, key = self._source.dead_exchange, delivery.routing_key
+        self._channel.basic_publish(exchange, key, delivery.body, properties, mandatory=True)
 
 
 class _Patience:

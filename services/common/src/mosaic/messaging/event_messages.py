@@ -25,6 +25,11 @@ RUN_FINISHED = "run_finished"
 PROOF = "proof"
 
 
+def kind_of(headers: Mapping[str, Any]) -> str:
+    """Return what kind of message has *headers*, which may hold anything."""
+    return str(headers.get(KIND, ""))
+
+
 def frame_message(frame: EncodedFrame, shards: int = DEFAULT_SHARDS) -> Message:
     """Return *frame* as a message to the shard of its run, with the proof of whose it is."""
     headers: dict[str, str | int] = {

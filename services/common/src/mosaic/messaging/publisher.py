@@ -11,12 +11,14 @@ from types import MappingProxyType
 from typing import Any
 
 import pika
+from pika.exceptions import ChannelClosedByBroker
 
-from mosaic.errors import BrokerUnavailable
-from mosaic.messaging.connection import connection_parameters, declare_once, pauses
-from mosaic.messaging.topology import Topology
+from mosaic.errors import BrokerUnavailable, MessageRefused, QueueUnavailable
+from mosaic.messaging.connection import connection_parameters, pauses
 
 _PERSISTENT = 2
+#: AMQP's PRECONDITION_FAILED: here, that a message is larger than the broker allows.
+_TOO_LARGE = 406
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,9 @@ class Publisher:
     It connects in its own thread at the first use and reconnects for ever; any thread may publish.
     """
 
-    def __init__(self, url: str, topology: Topology, *, name: str = "mosaic-publisher") -> None:
-        """Remember where to connect; *topology* is declared at every connection."""
+    def __init__(self, url: str, *, name: str = "mosaic-publisher") -> None:
+        """Remember where to connect; exchanges and queues are declared by who consumes them."""
         self._parameters = connection_parameters(url, name)
-        self._topology = topology
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closing = False
@@ -72,6 +73,8 @@ class Publisher:
 
         Raises:
             BrokerUnavailable: there is no connection, or the broker confirmed nothing before it broke.
+            QueueUnavailable: there is one, but nothing was confirmed in time.
+            MessageRefused: one of *messages* is larger than the broker allows.
 
         """
         if not messages:
@@ -83,7 +86,7 @@ class Publisher:
         batch.settled.wait(max(0.0, deadline - time.monotonic()))
         link.forget(batch)
         if batch.unanswered and not batch.confirmed:
-            raise BrokerUnavailable(f"the broker confirmed nothing within {timeout_s:g} s: {link.fault}")
+            raise link.failure(timeout_s)
         return sorted(batch.confirmed)
 
     def close(self) -> None:
@@ -116,7 +119,6 @@ class Publisher:
         while not self._closing:
             link = _Link(self._parameters, on_open=self._opened)
             try:
-                declare_once(self._parameters, self._topology)
                 link.run()
                 fault = link.fault
             except Exception as error:
@@ -151,6 +153,7 @@ class _Link:
         self.is_open = False
         self.was_open = False
         self.fault = "the connection ended or the broker is too slow"
+        self._refusal = ""
 
     def run(self) -> None:
         """Serve until the connection ends."""
@@ -181,6 +184,13 @@ class _Link:
         """Nobody waits for *batch* any more; confirms that still come for it are harmless."""
         with self._guard:
             self._batches.discard(batch)
+
+    def failure(self, timeout_s: float) -> BrokerUnavailable | MessageRefused:
+        """Return why nothing of a batch was confirmed."""
+        if self._refusal:
+            return MessageRefused(f"the broker refuses the message: {self._refusal}")
+        kind = QueueUnavailable if self.is_open and not self._blocked else BrokerUnavailable
+        return kind(f"the broker confirmed nothing within {timeout_s:g} s: {self.fault}")
 
     def close(self) -> None:
         """End the connection in good order."""
@@ -232,6 +242,8 @@ class _Link:
 
     def _channel_closed(self, _channel: Any, reason: Exception) -> None:
         self.fault = f"{type(reason).__name__}: {reason}"
+        if isinstance(reason, ChannelClosedByBroker) and reason.reply_code == _TOO_LARGE:
+            self._refusal = reason.reply_text
         if self._connection.is_open:
             self._connection.close()
 

@@ -1,4 +1,4 @@
-"""Exchanges, queues and routing keys, as data. Every process declares what it uses from here."""
+"""Exchanges, queues and routing keys, as data. Who reads a queue declares it, and nobody else may."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from types import MappingProxyType
 
 EVENTS = "mosaic.events"
 DEAD_EVENTS = "mosaic.events.dead"
+#: Exchange and queue of dispatches that an agent refused.
+DEAD_DISPATCHES = "dispatch.dead"
 
 #: Agents and the telemetry service must agree on it: the queue of a run is chosen by it.
 DEFAULT_SHARDS = 4

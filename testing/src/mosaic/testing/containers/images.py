@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 PREFIX = "mosaic-fleet"
 
-SERVICES = ("registry", "scheduler", "telemetry")
+SERVICES = ("registry", "scheduler", "telemetry", "console")
 
 #: The official images under the platform, by the name that a stack gives them.
 BROKERS = {

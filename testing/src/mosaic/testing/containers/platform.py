@@ -13,7 +13,8 @@ from mosaic.testing.containers.images import SERVICES
 from mosaic.testing.containers.recipe import Recipe
 
 GRPC_PORTS = {"registry": 50051, "scheduler": 50052, "telemetry": 50053}
-HEALTH_PORTS = {"registry": 8081, "scheduler": 8082, "telemetry": 8083}
+CONSOLE_PORT = 7420
+HEALTH_PORTS = {"registry": 8081, "scheduler": 8082, "telemetry": 8083, "console": 8084}
 AGENT_HEALTH_PORT = 8080
 
 RUNS_ROOT = "/var/lib/mosaic/runs"
@@ -49,7 +50,7 @@ class Addresses:
 
 
 def service(name: str, image: str, addresses: Addresses, settings: Mapping[str, str]) -> Recipe:
-    """Return one of the three services."""
+    """Return one of the services that keep something."""
     chosen = {"database_url": addresses.database_url(name)}
     if name != "registry":
         chosen |= {"broker_url": addresses.broker_url, "event_key": addresses.passwords.event_key}
@@ -65,6 +66,27 @@ def service(name: str, image: str, addresses: Addresses, settings: Mapping[str, 
         ports=(GRPC_PORTS[name],),
         environment=_environment(f"MOSAIC_{name.upper()}", chosen, settings),
         volumes={"manifests": MANIFEST_ROOT} if name == "telemetry" else {},
+    )
+
+
+def console(image: str, addresses: Addresses, token: str, settings: Mapping[str, str]) -> Recipe:
+    """Return the front door; whoever shows *token* may do everything."""
+    chosen = {
+        **{f"{name}_address": addresses.grpc(name) for name in GRPC_PORTS},
+        "token": token,
+        "http_address": f"0.0.0.0:{CONSOLE_PORT}",
+        # The port is published on loopback alone.
+        "insecure_listen": "true",
+        "runs_root": RUNS_ROOT,
+    }
+    return Recipe(
+        name="console",
+        image=image,
+        answers_on=HEALTH_PORTS["console"],
+        answers=service_is_ready,
+        ports=(CONSOLE_PORT,),
+        environment=_environment("MOSAIC_CONSOLE", chosen, settings),
+        volumes={"runs": RUNS_ROOT},
     )
 
 

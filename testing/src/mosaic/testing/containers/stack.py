@@ -7,11 +7,10 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from mosaic.client import Endpoints, Mosaic
+from mosaic.client import Login, Mosaic
 from mosaic.client.spelling import spell
 from mosaic.testing.containers import brokers, platform
 from mosaic.testing.containers.engine import connect, require_images, without_reaper
@@ -73,6 +72,7 @@ class MosaicStack:
         self._settings.setdefault("MOSAIC_GPUS", f"sim:{gpus}" if gpus else "none")
         platform.check_settings(self._settings)
         self._passwords = brokers.Passwords()
+        self._token = secrets.token_urlsafe(32)
         self._addresses = platform.Addresses(self._passwords)
         self._volumes: dict[str, str] = {}
         self._mosaic: Mosaic | None = None
@@ -127,15 +127,14 @@ class MosaicStack:
         return self._mosaic
 
     @property
-    def endpoints(self) -> Endpoints:
-        """Where this machine reaches the services."""
-        registry, scheduler, telemetry = (self.parts[name].address(platform.GRPC_PORTS[name]) for name in SERVICES)
-        return Endpoints(registry, scheduler, telemetry)
+    def login(self) -> Login:
+        """Where this machine reaches the platform."""
+        return Login(f"http://{self.parts['console'].address(platform.CONSOLE_PORT)}", self._token)
 
     @property
     def environment(self) -> dict[str, str]:
         """The variables that make the ``mosaic`` command, or a program of yours, use this stack."""
-        return {f"MOSAIC_ENDPOINT_{name.upper()}": address for name, address in asdict(self.endpoints).items()}
+        return {"MOSAIC_URL": self.login.url, "MOSAIC_TOKEN": self.login.token}
 
     @property
     def agents(self) -> list[Part]:
@@ -230,16 +229,18 @@ class MosaicStack:
         self._each(Part.wait_until_ready, made)
 
     def _start_platform(self) -> None:
-        for name in SERVICES:
+        for name in platform.GRPC_PORTS:
             self._make_database(name)
         made = [
             self.part_of(platform.service(name, self._image(name), self._addresses, self._settings))
-            for name in self._services
+            for name in platform.GRPC_PORTS
         ]
+        door = platform.console(self._image("console"), self._addresses, self._token, self._settings)
+        made.append(self.part_of(door))
         made += [self.describe_agent(worker) for worker in self._workers]
         self.start(*made)
         self._each(Part.wait_until_ready, made)
-        self._mosaic = self._closing.enter_context(Mosaic(self.endpoints))
+        self._mosaic = self._closing.enter_context(Mosaic(self.login))
 
     def _make_database(self, name: str) -> None:
         socket = "/var/run/postgresql"

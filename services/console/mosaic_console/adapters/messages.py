@@ -1,4 +1,4 @@
-"""Messages of telemetry read into client values, and what a person asks for written for the wire."""
+"""Messages of telemetry read into values, and what a person asks for written for the wire."""
 
 from __future__ import annotations
 
@@ -41,6 +41,19 @@ def team_request(name: str, terms: Mapping[str, Any]) -> wire.SetTeamRequest:
     team = Team(TeamName(name), quota=Quota(**quota), **rest)
     named = [*(f"quota.{part}" for part in quota), *rest]
     return wire.SetTeamRequest(team=to_wire(team, wire.Team), terms=named)
+
+
+def event_lines(chunk: telemetry_pb2.EventChunk) -> list[values.EventLine]:
+    """Return the events of *chunk*."""
+    return [values.EventLine(chunk.attempt, line.seq, line.time, line.kind, line.line) for line in chunk.lines]
+
+
+def log_lines(chunk: telemetry_pb2.LogChunk) -> list[values.LogLine]:
+    """Return the lines of *chunk*."""
+    return [
+        values.LogLine(chunk.attempt, entry.seq, entry.time, entry.stream, entry.level, entry.text)
+        for entry in chunk.entries
+    ]
 
 
 def series_info(message: telemetry_pb2.SeriesInfo) -> values.SeriesInfo:
