@@ -32,18 +32,18 @@ def stack(shared_servers: ServerSet, tmp_path: Path) -> Iterator[Stack]:
 
 
 def invite(stack: Stack) -> str:
-    with stack.certificates.as_console(stack.addresses.registry, "registry") as channel:
+    with stack.certificates.as_console(stack.addresses["registry"], "registry") as channel:
         return str(RegistryStub(channel).Invite(registry_pb2.InviteRequest(uses=1, ttl_s=600)).token)
 
 
 def revoke(stack: Stack, agent_id: str) -> None:
-    with stack.certificates.as_console(stack.addresses.registry, "registry") as channel:
+    with stack.certificates.as_console(stack.addresses["registry"], "registry") as channel:
         RegistryStub(channel).RevokeAgent(registry_pb2.RevokeAgentRequest(agent_id=agent_id))
 
 
 def has_succeeded(stack: Stack, run_id: str) -> bool:
     """Ask the scheduler itself: people are let in by the registry."""
-    with stack.certificates.as_console(stack.addresses.scheduler, "scheduler") as channel:
+    with stack.certificates.as_console(stack.addresses["scheduler"], "scheduler") as channel:
         found = SchedulerStub(channel).GetRun(scheduler_pb2.GetRunRequest(run_id=run_id), timeout=10)
     return bool(found.run.state == scheduler_pb2.RUN_STATE_SUCCEEDED)
 
@@ -55,10 +55,10 @@ def add_joining_agent(stack: Stack, name: str) -> None:
 def answers(stack: Stack, name: str) -> tuple[grpc.StatusCode, grpc.StatusCode]:
     """Return how the registry and the scheduler answer to the certificate of that agent."""
     tls = tls_files(stack.folder / "agents" / name, AGENT_FILE)
-    with open_channel(stack.addresses.registry, "registry", tls) as channel:
+    with open_channel(stack.addresses["registry"], "registry", tls) as channel:
         heartbeat = registry_pb2.HeartbeatRequest(agent_id=name)
         registry = _code(lambda: RegistryStub(channel).Heartbeat(heartbeat, timeout=10))
-    with open_channel(stack.addresses.scheduler, "scheduler", tls) as channel:
+    with open_channel(stack.addresses["scheduler"], "scheduler", tls) as channel:
         report = scheduler_pb2.ReportRequest(run_id="x", attempt=1, fact="started")
         scheduler = _code(lambda: SchedulerStub(channel).Report(report, timeout=10))
     return registry, scheduler
