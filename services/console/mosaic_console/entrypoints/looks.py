@@ -23,7 +23,7 @@ from mosaic_console.domain.form import FIELD
 the_form_token: ContextVar[str] = ContextVar("the_form_token", default="")
 
 _STATIC = files("mosaic_console") / "static"
-_SCRIPTS = ("live.js", "chart.js", "curve.js", "compare.js", "vendor/uPlot.iife.min.js")
+_SCRIPTS = ("live.js", "chart.js", "curve.js", "compare.js", "train.js", "keys.js", "vendor/uPlot.iife.min.js")
 _SERVED = ("app.css", "icon.svg", "vendor/uPlot.min.css", *_SCRIPTS)
 
 
