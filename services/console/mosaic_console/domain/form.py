@@ -7,6 +7,7 @@ import hmac
 from urllib.parse import parse_qs
 
 FIELD = "form_token"
+_MOST_FIELDS = 1000
 
 
 def token_of(session: str) -> str:
@@ -17,7 +18,7 @@ def token_of(session: str) -> str:
 def is_ours(body: bytes, session: str) -> bool:
     """Tell whether *body* is a form that was shown in *session*."""
     try:
-        told = parse_qs(body.decode("utf-8"), max_num_fields=100).get(FIELD, [""])
+        told = parse_qs(body.decode("utf-8"), max_num_fields=_MOST_FIELDS).get(FIELD, [""])
     except ValueError:
         return False
     return len(told) == 1 and hmac.compare_digest(told[0].encode(), token_of(session).encode())

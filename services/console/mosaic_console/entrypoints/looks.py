@@ -55,7 +55,7 @@ def templates() -> Environment:
         finalize=_finalize,
     )
     made.filters |= {"number": text.number, "span": text.span, "moment": text.moment}
-    made.globals |= {"asset": _address, "form_token": _form_token}
+    made.globals |= {"asset": _address, "form_token": _form_token, "form_token_text": the_form_token.get}
     return made
 
 
