@@ -10,7 +10,16 @@ from mosaic.hosting.access import needs
 from mosaic.model.identity import Permission
 from mosaic_console.bootstrap import Parts, build
 from mosaic_console.domain.problem import Problem
-from mosaic_console.entrypoints import api_fleet, api_live, api_results, api_runs, pages, sign_in
+from mosaic_console.entrypoints import (
+    api_artifacts,
+    api_exports,
+    api_fleet,
+    api_live,
+    api_results,
+    api_runs,
+    pages,
+    sign_in,
+)
 from mosaic_console.entrypoints.answers import answer, tell_problems
 from mosaic_console.entrypoints.door import Door
 from mosaic_console.entrypoints.feed import Feeds
@@ -18,8 +27,9 @@ from mosaic_console.entrypoints.streams import Streams
 from mosaic_console.settings import Settings
 
 _about = APIRouter(prefix="/api/v1", tags=["about"])
+_SERVED = (sign_in, api_runs, api_results, api_artifacts, api_exports, api_fleet, api_live, pages)
 #: Everything that is served; the door looks here for what a route needs.
-ROUTERS = (*(module.router for module in (sign_in, api_runs, api_results, api_fleet, api_live, pages)), _about)
+ROUTERS = (*(module.router for module in _SERVED), _about)
 
 
 def build_app(parts: Parts) -> FastAPI:
