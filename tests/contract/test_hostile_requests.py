@@ -166,7 +166,7 @@ def scheduler(url: Url, folder: Path) -> Iterator[Served]:
         return run.run_id
 
     def command() -> Message:
-        return scheduler_pb2.RunCommand(run_id=admitted(), actor="ann", reason="because")
+        return scheduler_pb2.RunCommand(run_id=admitted(), reason="because")
 
     def claim() -> Any:
         return scheduler_pb2.ClaimRequest(run_id=admitted(), attempt=1, agent_id="agent-1", session_token="session")

@@ -11,6 +11,7 @@ from mosaic.client import (
     Attempt,
     Change,
     Curve,
+    Episode,
     Episodes,
     EventLine,
     Explanation,
@@ -26,10 +27,12 @@ from mosaic.client import (
 from mosaic.errors import NotFound, RunNotFound, Unavailable, WorkerNotFound
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.lifecycle import AttemptState, RunState
+from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Agent, Fleet, Node, Worker
 from mosaic.model.identity import Caller
 from mosaic.model.resources import Lease
 from mosaic.model.run import RunFilter
+from mosaic.model.secret import Secret
 from mosaic_console.ports import Position, RunPage
 
 NOON = datetime(2030, 1, 1, 12, 0, tzinfo=timezone.utc)
@@ -72,6 +75,9 @@ class InMemoryPlatform:
     done: list[tuple[str, ...]] = field(default_factory=list)
     asked: list[RunSpec] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    #: Returns of the training episodes of a run, ten steps each.
+    returns: dict[str, list[float]] = field(default_factory=dict)
+    kept: dict[str, Secret] = field(default_factory=dict)
     #: In whose name it is asked.
     user: str = ""
     #: While True telemetry is away.
@@ -177,19 +183,28 @@ class InMemoryPlatform:
         resolution: int = 1000,
         from_step: float | None = None,
         to_step: float | None = None,
+        x: str = "step",
+        log_x: bool = False,
+        smoothing: float = 0.0,
     ) -> Curve:
         self.done.append(("curve", name, str(from_step), str(to_step), str(resolution)))
-        return Curve(name, agent, "", 2, (10.0, 20.0), (1.0, float("nan")), (1.0, 5.0), (1.0, 5.0), (1, 1))
+        return Curve(name, agent, "", 2, (10.0, 20.0), (1.0, float("nan")), (1.0, 5.0), (1.0, 5.0), (1, 1), (1.0, 5.0))
 
     def episodes(
         self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0
     ) -> Episodes:
-        return Episodes()
+        told = enumerate(self.returns.get(run_id, []), start=1)
+        return Episodes(Episode(1, index, index, "", value, 10, 10.0 * index, 0.0) for index, value in told)
 
     def summaries(self, run_ids: Collection[str]) -> dict[str, Summary]:
         if self.is_deaf:
             raise Unavailable("telemetry does not answer")
-        return {each: Summary(each, 3, 250.0, 100.0, 12.5, 3, NOON, False) for each in run_ids}
+        return {each: self._summary(each) for each in run_ids}
+
+    def _summary(self, run_id: str) -> Summary:
+        told = self.returns.get(run_id)
+        mean = sum(told) / len(told) if told else 12.5
+        return Summary(run_id, 3, 250.0, 100.0, mean, 3, NOON, False)
 
     def telemetry_fault(self) -> str:
         return ""
@@ -216,6 +231,23 @@ class InMemoryPlatform:
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         self.done.append(("drain", node_id or agent_id, str(draining)))
+
+    def secrets(self) -> list[Secret]:
+        return list(self.kept.values())
+
+    def set_secret(self, name: str, value: str, team: str) -> Secret:
+        self.done.append(("set_secret", name, value, team, self.user))
+        self.kept[name] = Secret(name, TeamName(team), UserName(self.user), NOON)
+        return self.kept[name]
+
+    def delete_secret(self, name: str, team: str) -> None:
+        if self.kept.pop(name, None) is None:
+            raise NotFound(f"there is no secret {name!r}")
+
+    def audit(self, service: str, wanted: AuditFilter, limit: int) -> Generator[AuditEntry]:
+        self.done.append(("audit", service, wanted.team, wanted.actor, str(wanted.after), str(limit)))
+        entry = AuditEntry(NOON, f"user:{self.user}", "runs:cancel", "r1", service=service, seq=1)
+        yield replace(entry, hash=entry.chained(""))
 
     def close(self) -> None:
         """Nothing is open."""

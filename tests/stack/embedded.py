@@ -86,11 +86,14 @@ class Machine:
         """Return a client of the platform that runs now."""
         return Mosaic(Login.running(self.home))
 
-    def type(self, *words: str) -> Typed:
-        """Run ``mosaic WORDS`` and return what became of it."""
-        return finish(self.begin(*words))
+    def type(self, *words: str, stdin: str = "") -> Typed:
+        """Run ``mosaic WORDS``, feed it *stdin*, and return what became of it."""
+        begun = self.begin(*words, reads=bool(stdin))
+        if begun.stdin:
+            begun.stdin.write(stdin)
+        return finish(begun)
 
-    def begin(self, *words: str, terminal: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    def begin(self, *words: str, terminal: int = subprocess.PIPE, reads: bool = False) -> subprocess.Popen[str]:
         """Start ``mosaic WORDS`` and return while it runs; what it prints goes to *terminal*, if one is given."""
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             # Tests that a shell started in the background hand on that Ctrl-C is ignored; a terminal does not.
@@ -99,6 +102,7 @@ class Machine:
         return subprocess.Popen(
             [*death_wrapper(), *_MOSAIC, *words],
             env=environment,
+            stdin=subprocess.PIPE if reads else None,
             stdout=terminal,
             stderr=terminal,
             text=True,

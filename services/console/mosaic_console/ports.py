@@ -21,11 +21,16 @@ from mosaic.client import (
     Summary,
     Team,
 )
+from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Worker
 from mosaic.model.identity import Caller
 from mosaic.model.run import RunFilter
+from mosaic.model.secret import Secret
 
 ItemT = TypeVar("ItemT", covariant=True)
+
+#: The services that keep an audit trail.
+AUDITED = ("registry", "scheduler")
 
 #: A place in what a run told: attempt and sequence number.
 Position = tuple[int, int]
@@ -174,8 +179,15 @@ class Platform(Protocol):
         resolution: int = 1000,
         from_step: float | None = None,
         to_step: float | None = None,
+        x: str = "step",
+        log_x: bool = False,
+        smoothing: float = 0.0,
     ) -> Curve:
-        """Return a curve, or a stretch of it, in at most *resolution* buckets; 0 asks for every point."""
+        """Return a curve, or a stretch of it, in at most *resolution* buckets with fixed borders; 0 = every point.
+
+        *x* is ``step``, ``time`` (unix seconds) or ``relative`` (seconds since the run was first heard of); *log_x*
+        makes buckets of equal ratio; *smoothing* is the weight of the past in a moving average over every point.
+        """
 
     def episodes(
         self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0
@@ -205,3 +217,15 @@ class Platform(Protocol):
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         """Take a node or an agent out of planning, or back in."""
+
+    def secrets(self) -> list[Secret]:
+        """Return the secrets that runs of the caller may name; no call returns a value."""
+
+    def set_secret(self, name: str, value: str, team: str) -> Secret:
+        """Keep a secret of *team*, or of the caller when no team is named."""
+
+    def delete_secret(self, name: str, team: str) -> None:
+        """Forget a secret of *team*, or of the caller."""
+
+    def audit(self, service: str, wanted: AuditFilter, limit: int) -> Stream[AuditEntry]:
+        """Yield what was asked of one of `AUDITED` and decided, oldest first; *limit* 0 means all of it."""

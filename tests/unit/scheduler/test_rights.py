@@ -126,7 +126,7 @@ def test_nobody_changes_what_is_not_theirs(
     desk: Desk, run: Run, verb: str, caller: Caller, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        getattr(desk.api(), verb)(wire.RunCommand(run_id=run.run_id, actor="ann"), Call(caller))
+        getattr(desk.api(), verb)(wire.RunCommand(run_id=run.run_id), Call(caller))
 
     with desk.store.read() as work:
         assert RunState.QUEUED is desk.run(run).state

@@ -13,6 +13,7 @@ import typer
 _RUNS = "Runs"
 _RESULTS = "Results"
 _MACHINES = "Workers and machines"
+_PEOPLE = "People"
 #: Where help lists what other distributions add.
 EXTRA = "This machine"
 
@@ -57,6 +58,8 @@ VERBS: Mapping[str, Verb] = {
     "fleet": Verb("fleet", "fleet", _MACHINES, "Show the machines, their agents and the workers they run."),
     "drain": Verb("fleet", "drain", _MACHINES, "Start nothing new on a node or an agent; what runs there goes on."),
     "teams": Verb("fleet", "teams", _MACHINES, "List teams, or set one up."),
+    "secrets": Verb("secrets", "app", _PEOPLE, "Set, list and remove secrets of yours and of your teams."),
+    "audit": Verb("audit", "app", _PEOPLE, "Show what was asked of the platform and decided."),
 }
 
 

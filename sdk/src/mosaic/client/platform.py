@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from mosaic.client.checks import checked
+from mosaic.client.keeping import Keeping
 from mosaic.client.login import Login
 from mosaic.client.persistence import OnAway, ignore, persist
 from mosaic.client.rest import Rest
@@ -41,7 +42,7 @@ _LOOK_AGAIN_S = 0.05
 _LONGEST_LOOK_S = 0.5
 
 
-class Mosaic:
+class Mosaic(Keeping):
     """A connection to the platform. Every call raises a `mosaic.errors.MosaicError` that says what to do.
 
     ::

@@ -24,15 +24,19 @@ from mosaic.client import (
     Team,
 )
 from mosaic.errors import ServiceUnavailable
+from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Worker
 from mosaic.model.identity import Caller
 from mosaic.model.run import RunFilter
+from mosaic.model.secret import Secret
 from mosaic.wire.caller import speak_for
 from mosaic.wire.channel import open_channel
 from mosaic.wire.codec import from_wire, to_wire
 from mosaic.wire.status import error_from
 from mosaic.wire.tls import TlsFiles
 from mosaic.wire.v1 import (
+    audit_pb2,
+    audit_pb2_grpc,
     registry_pb2,
     registry_pb2_grpc,
     scheduler_pb2,
@@ -41,7 +45,7 @@ from mosaic.wire.v1 import (
     telemetry_pb2_grpc,
 )
 from mosaic_console.adapters import messages
-from mosaic_console.ports import Position, RunPage
+from mosaic_console.ports import AUDITED, Position, RunPage
 
 ItemT = TypeVar("ItemT")
 
@@ -69,6 +73,8 @@ class GrpcServices:
         self.registry = registry_pb2_grpc.RegistryStub(self._channels["registry"])
         self.scheduler = scheduler_pb2_grpc.SchedulerStub(self._channels["scheduler"])
         self.telemetry = telemetry_pb2_grpc.TelemetryStub(self._channels["telemetry"])
+        #: The trails, by who keeps them.
+        self.audits = {name: audit_pb2_grpc.AuditStub(self._channels[name]) for name in AUDITED}
 
     def of(self, caller: Caller) -> GrpcPlatform:
         """Return the services as *caller* reaches them."""
@@ -89,7 +95,6 @@ class GrpcPlatform:
 
     def __init__(self, services: GrpcServices, caller: Caller) -> None:
         self._services = services
-        self._actor = str(caller.user)
         self._metadata = speak_for(caller)
 
     def page(self, wanted: RunFilter, *, after: str = "", size: int = 100) -> RunPage:
@@ -186,6 +191,9 @@ class GrpcPlatform:
         resolution: int = 1000,
         from_step: float | None = None,
         to_step: float | None = None,
+        x: str = "step",
+        log_x: bool = False,
+        smoothing: float = 0.0,
     ) -> Curve:
         """Return a curve, or a stretch of it, in at most *resolution* buckets; 0 asks for every point."""
         request = telemetry_pb2.ReadSeriesRequest(
@@ -195,6 +203,9 @@ class GrpcPlatform:
             attempt=attempt,
             from_step=from_step,
             to_step=to_step,
+            x=x,
+            log_x=log_x,
+            smoothing=smoothing,
         )
         return messages.curve(name, agent, self._ask(self._services.telemetry.ReadSeries, request, "telemetry"))
 
@@ -253,8 +264,30 @@ class GrpcPlatform:
             request.agent_id = agent_id
         self._ask(self._services.registry.Drain, request, "registry")
 
+    def secrets(self) -> list[Secret]:
+        """Return the secrets that runs may name."""
+        answer = self._ask(self._services.scheduler.ListSecrets, scheduler_pb2.ListSecretsRequest())
+        return [from_wire(secret, Secret) for secret in answer.secrets]
+
+    def set_secret(self, name: str, value: str, team: str) -> Secret:
+        """Keep a secret of *team*, or of the caller."""
+        request = scheduler_pb2.SetSecretRequest(name=name, value=value, team=team)
+        return from_wire(self._ask(self._services.scheduler.SetSecret, request), Secret)
+
+    def delete_secret(self, name: str, team: str) -> None:
+        """Forget a secret."""
+        request = scheduler_pb2.DeleteSecretRequest(name=name, team=team)
+        self._ask(self._services.scheduler.DeleteSecret, request)
+
+    def audit(self, service: str, wanted: AuditFilter, limit: int) -> GrpcStream[AuditEntry]:
+        """Yield what was asked of a service and decided, oldest first."""
+        request = to_wire(wanted, audit_pb2.ReadAuditRequest)
+        request.limit = limit
+        call = self._services.audits[service].ReadAudit(request, metadata=self._metadata)
+        return GrpcStream(self._services, service, call, lambda entry: from_wire(entry, AuditEntry), is_endless=False)
+
     def _command(self, call: Callable[..., Any], run_id: str, reason: str = "") -> Run:
-        request = scheduler_pb2.RunCommand(run_id=run_id, actor=self._actor, reason=reason)
+        request = scheduler_pb2.RunCommand(run_id=run_id, reason=reason)
         return from_wire(self._ask(call, request), Run)
 
     def _ask(self, call: Callable[..., Any], request: Any, service: str = "scheduler") -> Any:

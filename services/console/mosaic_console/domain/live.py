@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from mosaic.errors import BadInput
+from mosaic.model.identity import Permission
 
 #: No topic is told more often than this.
 LEAST_PAUSE_S = 0.25
@@ -13,6 +14,8 @@ _MOST_TOPICS = 20
 _RUN = "run:"
 #: What is not about one run, and how often it is looked at.
 _PAUSES = {"queue": 1.0, "fleet": 2.0}
+#: What each kind of topic needs.
+TOPICS = {"run": Permission.RUNS_READ, "queue": Permission.RUNS_READ, "fleet": Permission.FLEET_READ}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,11 @@ def run_of(topic: str) -> str | None:
 def topic_of(run_id: str) -> str:
     """Return the topic about that run."""
     return _RUN + run_id
+
+
+def permission_of(topic: str) -> Permission:
+    """Return what *topic* needs."""
+    return TOPICS[topic.partition(":")[0]]
 
 
 def pause_s(topic: str) -> float:

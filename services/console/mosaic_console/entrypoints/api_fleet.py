@@ -87,7 +87,7 @@ def list_teams(platform: ThePlatform) -> Response:
 
 
 @router.patch("/teams/{name}", response_model=dict[str, Any], openapi_extra=_terms_schema())
-@needs(Permission.TEAMS_CHANGE)
+@needs(Permission.TEAMS_LIMIT)
 def change_team(platform: ThePlatform, name: Name, body: Annotated[dict[str, Any], Body()]) -> Response:
     """Set up a team, or change those of its terms that are given; null lifts a limit."""
     return answer(set_team(platform, name, body))

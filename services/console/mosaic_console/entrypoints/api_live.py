@@ -10,9 +10,11 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
+from mosaic.errors import Forbidden
 from mosaic.hosting.access import needs
+from mosaic.hosting.rights import may_somewhere
 from mosaic.model.identity import Permission
-from mosaic_console.domain.live import Update, read_topics
+from mosaic_console.domain.live import Update, permission_of, read_topics
 from mosaic_console.entrypoints.feed import Feed, Feeds
 from mosaic_console.entrypoints.parts import TheCaller, TheCredential, TheParts
 from mosaic_console.entrypoints.streams import HEADERS, LOOK_S, Welcome
@@ -25,7 +27,7 @@ _COMMENT_S = 15.0
 
 
 @router.get("/live", response_class=StreamingResponse)
-@needs(Permission.RUNS_READ)
+@needs(Permission.SIGNED_IN)
 async def live(
     request: Request,
     parts: TheParts,
@@ -36,7 +38,11 @@ async def live(
 ) -> StreamingResponse:
     """Follow topics: each event is a topic as it stands, at most one in 250 ms, none that was seen before."""
     platform = parts.services.of(caller)
-    wanted = [await run_in_threadpool(whole_topic, platform, topic) for topic in read_topics(topics)]
+    asked = read_topics(topics)
+    for topic in asked:
+        if not may_somewhere(caller, permission_of(topic)):
+            raise Forbidden(caller.user, permission_of(topic).value, f"topic {topic}")
+    wanted = [await run_in_threadpool(whole_topic, platform, topic) for topic in asked]
     feeds: Feeds = request.app.state.feeds
     feed = feeds.of(caller)
     name, _, seq = last_event_id.partition(".")

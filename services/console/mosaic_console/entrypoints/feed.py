@@ -15,7 +15,7 @@ from mosaic.errors import MosaicError
 from mosaic.hosting.rights import visible_teams
 from mosaic.model.identity import Caller
 from mosaic_console.adapters.as_json import dumps
-from mosaic_console.domain.live import LEAST_PAUSE_S, Board, Update, pause_s
+from mosaic_console.domain.live import LEAST_PAUSE_S, TOPICS, Board, Update, pause_s
 from mosaic_console.domain.problem import problem_of
 from mosaic_console.handlers.topics import look
 from mosaic_console.ports import Platform, Services
@@ -28,11 +28,11 @@ class Feeds:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._feeds: dict[frozenset[str] | None, Feed] = {}
+        self._feeds: dict[tuple[frozenset[str] | None, ...], Feed] = {}
 
     def of(self, caller: Caller) -> Feed:
         """Return the feed of everybody who may see what *caller* may."""
-        audience = visible_teams(caller)
+        audience = tuple(visible_teams(caller, permission) for permission in sorted(set(TOPICS.values())))
         if audience not in self._feeds:
             self._feeds[audience] = Feed(self._services.of(caller))
         return self._feeds[audience]

@@ -290,14 +290,12 @@ class RunDetail(_message.Message):
     def __init__(self, run: _Optional[_Union[Run, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[Attempt, _Mapping]]] = ..., history: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...
 
 class RunCommand(_message.Message):
-    __slots__ = ("run_id", "actor", "reason")
+    __slots__ = ("run_id", "reason")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
-    ACTOR_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     run_id: str
-    actor: str
     reason: str
-    def __init__(self, run_id: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class GetRunRequest(_message.Message):
     __slots__ = ("run_id",)

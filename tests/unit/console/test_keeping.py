@@ -1,0 +1,74 @@
+"""Secrets and the audit trail over REST, and topics that are not everybody's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mosaic.ids import TeamName, UserName
+from mosaic.model.audit import AuditEntry, broken_link
+from mosaic.model.codec import from_json
+from mosaic.model.identity import Caller, Permission, Role
+from mosaic_console.domain.live import TOPICS, permission_of, read_topics
+from mosaic_console.entrypoints.feed import Feeds
+from tests.fakes.calls import admin, member
+from tests.fakes.console import InMemoryPlatform
+from tests.unit.console.conftest import Console
+
+VALUE = "hunter2-hunter2"
+
+
+def test_a_secret_is_set_listed_and_forgotten_and_never_told(console: Console) -> None:
+    told = console.script.put("/api/v1/secrets/hub", params={"team": "vision"}, json={"value": VALUE})
+    listed = console.script.get("/api/v1/secrets")
+    gone = console.script.delete("/api/v1/secrets/hub", params={"team": "vision"})
+
+    assert [200] * 3 == [answer.status_code for answer in (told, listed, gone)]
+    assert [("hub", "vision", "ada")] == [(one["name"], one["team"], one["user"]) for one in listed.json()]
+    assert ("set_secret", "hub", VALUE, "vision", "ada") in console.platform.done
+    assert VALUE not in told.text + listed.text + gone.text
+    assert 404 == console.script.delete("/api/v1/secrets/hub").status_code
+
+
+@pytest.mark.parametrize("body", [{}, {"value": None}, {"value": 7}, {"values": VALUE}])
+def test_a_refused_value_is_not_told_back(console: Console, body: object) -> None:
+    refused = console.script.put("/api/v1/secrets/hub", json=body)
+
+    assert 400 == refused.status_code
+    assert VALUE not in refused.text
+
+
+def test_the_trail_comes_as_lines_that_can_be_verified(console: Console) -> None:
+    asked = {"team": "vision", "actor": "ann", "after": "3", "limit": "9"}
+
+    got = console.script.get("/api/v1/audit/scheduler", params=asked)
+
+    entries = [from_json(AuditEntry, json.loads(line)) for line in got.text.splitlines() if line]
+    assert broken_link(entries) is None
+    assert ("audit", "scheduler", "vision", "ann", "3", "9") in console.platform.done
+
+
+@pytest.mark.parametrize("path", ["/api/v1/audit/telemetry", "/api/v1/audit/scheduler?since=yesterday"])
+def test_a_trail_that_there_is_not_is_bad_input(console: Console, path: str) -> None:
+    assert 400 == console.script.get(path).status_code
+
+
+def test_every_topic_declares_what_it_needs() -> None:
+    assert {"run", "queue", "fleet"} == set(TOPICS)
+    assert [Permission.RUNS_READ] * 2 + [Permission.FLEET_READ] == [
+        permission_of(topic) for topic in read_topics("run:r1,queue,fleet")
+    ]
+
+
+def test_only_who_may_see_the_same_share_a_look() -> None:
+    feeds = Feeds(InMemoryPlatform())
+    scoped = Caller(UserName("bob"), teams={TeamName("vision"): Role.VIEWER}, scopes=frozenset({Permission.RUNS_READ}))
+    ann, bob, eve = (
+        member("ann", vision=Role.VIEWER),
+        member("bob", vision=Role.RESEARCHER),
+        member("eve", visio=Role.VIEWER),
+    )
+
+    assert feeds.of(ann) is feeds.of(bob)
+    assert 4 == len({id(feeds.of(caller)) for caller in (ann, eve, scoped, admin())})
