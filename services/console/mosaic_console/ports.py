@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from mosaic.client import (
@@ -67,6 +68,26 @@ class Identity(Protocol):
 
     def end_session(self, secret: str) -> None:
         """Close that session; the next request with it is a stranger's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file in the directory of a run."""
+
+    #: Relative to that directory.
+    path: str
+    size: int
+    modified_at: datetime
+
+
+class Artifacts(Protocol):
+    """The directories of runs, as far as the console sees them."""
+
+    def list(self, run_id: str) -> Sequence[Artifact]:
+        """Return the files of a run by path."""
+
+    def open(self, run_id: str, parts: tuple[str, ...]) -> int:
+        """Return a descriptor of the file at *parts* of the run's directory; whoever gets it closes it."""
 
 
 class Stream(Protocol[ItemT]):
@@ -158,8 +179,15 @@ class Platform(Protocol):
         resolution: int = 1000,
         from_step: float | None = None,
         to_step: float | None = None,
+        x: str = "step",
+        log_x: bool = False,
+        smoothing: float = 0.0,
     ) -> Curve:
-        """Return a curve, or a stretch of it, in at most *resolution* buckets; 0 asks for every point."""
+        """Return a curve, or a stretch of it, in at most *resolution* buckets with fixed borders; 0 = every point.
+
+        *x* is ``step``, ``time`` (unix seconds) or ``relative`` (seconds since the run was first heard of); *log_x*
+        makes buckets of equal ratio; *smoothing* is the weight of the past in a moving average over every point.
+        """
 
     def episodes(
         self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0
