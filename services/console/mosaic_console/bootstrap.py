@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from mosaic.errors import BadInput
 from mosaic_console.adapters.grpc_identity import GrpcIdentity
 from mosaic_console.adapters.grpc_platform import Endpoints, GrpcServices
+from mosaic_console.adapters.run_files import RunFiles
 from mosaic_console.domain.provider import Claims, read_teams
 from mosaic_console.domain.rate import Buckets
-from mosaic_console.ports import Identity, Provider, Services
+from mosaic_console.handlers.shared_looks import SharedLooks
+from mosaic_console.ports import Artifacts, Identity, Provider, Services
 from mosaic_console.settings import Settings
 
 #: So many seconds' worth may come at once.
@@ -33,7 +35,8 @@ class Parts:
     has_tls: bool = False
     #: Cookies are told apart by name and host, not by port: two platforms of one machine must not sign each other out.
     cookie: str = "mosaic_session"
-    runs_root: str = ""
+    artifacts: Artifacts = field(default_factory=lambda: RunFiles(""))
+    looks: SharedLooks = field(default_factory=SharedLooks)
     #: None = people have passwords here.
     provider: Provider | None = None
     #: Where the provider sends browsers back to.
@@ -57,7 +60,7 @@ def build(settings: Settings, *, port: int) -> Parts:
         hosts=settings.hosts,
         has_tls=settings.has_tls,
         cookie=f"{prefix}mosaic_session_{port}",
-        runs_root=settings.runs_root,
+        artifacts=RunFiles(settings.runs_root),
         provider=_provider(settings) if settings.oidc_issuer else None,
         redirect_uri=f"{settings.urls.partition(',')[0].strip().rstrip('/')}/sign-in/callback",
         changes=_buckets(settings.changes_per_s),
