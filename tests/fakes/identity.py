@@ -10,11 +10,11 @@ from mosaic.errors import Unauthenticated
 from mosaic.ids import TeamName, UserName
 from mosaic.model.identity import Caller, Permission, Role
 from mosaic.model.people import Credential as KnownCredential
-from mosaic.model.people import CredentialKind, User
+from mosaic.model.people import CredentialKind, User, new_text
 from mosaic_console.domain.provider import Vouched
 from mosaic_console.ports import Credential, Issued
 from mosaic_registry.handlers import people, sign_in
-from mosaic_registry.handlers.first_admin import token_for_owner
+from mosaic_registry.handlers.first_admin import keep_admin_token
 from tests.fakes.people import InMemoryPeople, PlainPasswords
 
 
@@ -25,12 +25,13 @@ def _now() -> datetime:
 class InMemoryIdentity:
     """What `mosaic_registry` would answer; whoever shows `token` is *owner*, an admin."""
 
-    def __init__(self, owner: str = "ada", *, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(self, owner: str = "ada", *, token: str = "", clock: Callable[[], datetime] = _now) -> None:
         self.store = InMemoryPeople()
         self.passwords = PlainPasswords()
         self.clock = clock
         self.owner = UserName(owner)
-        self.token = token_for_owner(self.owner, people=self.store, now=clock())
+        self.token = token or new_text(CredentialKind.TOKEN)
+        keep_admin_token(self.owner, self.token, people=self.store, now=clock())
 
     def authenticate(self, credential: Credential) -> Caller | None:
         try:

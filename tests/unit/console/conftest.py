@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from mosaic.model.identity import Caller
+from mosaic.model.people import CredentialKind, new_text
 from mosaic_console.bootstrap import Parts
 from mosaic_console.entrypoints.app import build_door
 from mosaic_console.ports import Credential
@@ -15,6 +16,7 @@ from tests.fakes.console import InMemoryPlatform
 from tests.fakes.identity import InMemoryIdentity
 
 URL = "http://127.0.0.1:7420"
+TOKEN = new_text(CredentialKind.TOKEN)
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Console:
 
 @pytest.fixture
 def console() -> Console:
-    platform, identity = InMemoryPlatform(), InMemoryIdentity()
+    platform, identity = InMemoryPlatform(), InMemoryIdentity(token=TOKEN)
     door = build_door(Parts(platform, identity, cookie="mosaic_session_7420"))
     headers = {"Authorization": f"Bearer {identity.token}"}
     return Console(
