@@ -32,6 +32,8 @@ class InMemoryIdentity:
         self.owner = UserName(owner)
         self.token = token or new_text(CredentialKind.TOKEN)
         keep_admin_token(self.owner, self.token, people=self.store, now=clock())
+        #: Who was refused at the door, what they lacked and what they asked for.
+        self.refused: list[tuple[str, str, str]] = []
 
     def authenticate(self, credential: Credential) -> Caller | None:
         try:
@@ -63,6 +65,9 @@ class InMemoryIdentity:
 
     def end_session(self, secret: str) -> None:
         sign_in.sign_out(secret, people=self.store, now=self.clock())
+
+    def note_refusal(self, caller: Caller, permission: str, target: str) -> None:
+        self.refused.append((caller.user, permission, target))
 
     def people(self, caller: Caller) -> InMemoryPeopleOf:
         return InMemoryPeopleOf(self, caller)

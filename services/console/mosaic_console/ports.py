@@ -105,6 +105,9 @@ class Identity(Protocol):
     def end_session(self, secret: str) -> None:
         """Close that session; the next request with it is a stranger's."""
 
+    def note_refusal(self, caller: Caller, permission: str, target: str) -> None:
+        """Write down that *caller* asked for *target* without that *permission*."""
+
 
 class Provider(Protocol):
     """An identity provider."""

@@ -75,6 +75,11 @@ class GrpcIdentity:
         """Close that session."""
         self.ask(self._stub.SignOut, pb.SignOutRequest(session=secret))
 
+    def note_refusal(self, caller: Caller, permission: str, target: str) -> None:
+        """Write down that *caller* asked for *target* without that *permission*."""
+        request = pb.NoteRefusalRequest(permission=permission, target=target)
+        self.ask(self._stub.NoteRefusal, request, metadata=speak_for(caller))
+
     def new_code(self, caller: Caller) -> str:
         """Return a code that opens one session for *caller*, once."""
         return str(self.ask(self._stub.NewCode, pb.NewCodeRequest(), metadata=speak_for(caller)).secret)

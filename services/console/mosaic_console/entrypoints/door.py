@@ -93,9 +93,13 @@ class Door:
         caller = await run_in_threadpool(self._parts.identity.authenticate, credential) if credential else None
         if credential is None or caller is None:
             return self._stranger(path)
-        if permission is None or not may_somewhere(caller, permission):
-            return _problem(HTTPStatus.FORBIDDEN, "forbidden", f"you may not {scope['method']} {path}", path)
         self._check_rate(caller, scope, is_large(route))
+        if permission is None or not may_somewhere(caller, permission):
+            asked = f"{scope['method']} {path}"
+            if not is_safe(scope["method"]):
+                lacking = permission.value if permission else "a declaration"
+                await run_in_threadpool(self._parts.identity.note_refusal, caller, lacking, asked)
+            return _problem(HTTPStatus.FORBIDDEN, "forbidden", f"you may not {asked}", path)
         if credential.kind == "session":
             if not is_safe(scope["method"]) and not is_from_own_page(headers):
                 told = "this does not come from a page of the console; scripts send the token instead of a cookie"
