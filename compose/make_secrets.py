@@ -98,7 +98,7 @@ def certificates() -> dict[str, str]:
         ca, key = openssl.authority()
         files = {f"{part}/ca.pem": ca for part in IDENTITIES}
         files |= {f"{part}/identity.pem": openssl.identity(names) for part, names in IDENTITIES.items()}
-        return files | {"registry/ca-key.pem": ca + key}
+        return files | {"registry/ca-key.pem": key + ca}
 
 
 def main() -> int:
