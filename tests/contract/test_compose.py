@@ -93,8 +93,7 @@ def test_a_part_sees_only_its_own_secrets():
     seen = {name: _secret_volumes(part) for name, part in PARTS.items() if name != "secrets"}
     own = {name: {f"secrets-{name}"} for name in seen}
 
-    # The console has no password: what it may is what people may who show it theirs.
-    assert {**own, "console": set()} == seen
+    assert own == seen
 
 
 def test_production_takes_every_secret_from_a_folder_that_must_be_named():
