@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import base64
 import hashlib
 import json
 import re

@@ -96,7 +96,7 @@ def _raises(match: re.Match[str]) -> str:
 def rights_page(comments: Comments, table: Table) -> Iterator[str]:
     """Say who may do what, from the table that every handler asks."""
     verbs, roles = comments(Permission), comments(Role)
-    yield "Who may do what, and to whose things: their *own*, those of the *team* in which they have the role, or *all*."
+    yield "Who may do what, and to whose things: their *own*, those of the *team* where they have the role, or *all*."
     yield "What is empty they may not; what they may not see does not exist for them. Tokens may be made for less."
     yield ""
     rows = [

@@ -59,7 +59,9 @@ class SchedulerService:
         """Return the gRPC services for a server."""
         name = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
         return [
-            Registration(name, self._api, scheduler_pb2_grpc.add_SchedulerServicer_to_server),
+            Registration(
+                name, self._api, scheduler_pb2_grpc.add_SchedulerServicer_to_server, note=self._parts.store.note
+            ),
             Registration(AUDIT, AuditApi(self._parts.store), audit_pb2_grpc.add_AuditServicer_to_server),
         ]
 
