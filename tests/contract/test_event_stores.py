@@ -193,19 +193,20 @@ def test_points_come_back_exactly_even_those_that_are_no_numbers(store: EventSto
     lines = [metric(value, step) for step, value in enumerate([1.5, math.nan, math.inf, -math.inf, 0.1])]
     put(store, packed(lines))
 
-    steps, values = store.points(store.series(RUN)[0], StepRange())
+    steps, values, times = store.points(store.series(RUN)[0], StepRange())
 
     assert list(steps) == [0, 1, 2, 3, 4]
     assert [1.5, math.inf, -math.inf, 0.1] == [value for value in values if value == value]
     assert math.isnan(values[1])
+    assert [1000.0] * 5 == times.tolist()
 
 
 def test_points_of_a_range_of_steps(store: EventStore) -> None:
     put(store, packed(metrics(100)), packed(metrics(100, first=100), first_seq=100))
     series = store.series(RUN)[0]
 
-    steps, _ = store.points(series, StepRange(95, 104))
-    before, _ = store.points(series, StepRange(95, 104, before=98))
+    steps = store.points(series, StepRange(95, 104)).steps
+    before = store.points(series, StepRange(95, 104, before=98)).steps
 
     assert list(range(95, 105)) == list(steps)
     assert list(before) == [95, 96, 97]
@@ -214,7 +215,7 @@ def test_points_of_a_range_of_steps(store: EventStore) -> None:
 def test_points_of_a_range_of_steps_that_go_back_and_forth(store: EventStore) -> None:
     put(store, packed([metric(step, step) for step in (5, 1, 9, 3, 7, 5)]))
 
-    steps, values = store.points(store.series(RUN)[0], StepRange(3, 5))
+    steps, values, _ = store.points(store.series(RUN)[0], StepRange(3, 5))
 
     assert [5, 3, 5] == list(steps) == list(values)
 

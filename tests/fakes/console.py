@@ -11,6 +11,7 @@ from mosaic.client import (
     Attempt,
     Change,
     Curve,
+    Episode,
     Episodes,
     EventLine,
     Explanation,
@@ -74,6 +75,8 @@ class InMemoryPlatform:
     done: list[tuple[str, ...]] = field(default_factory=list)
     asked: list[RunSpec] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    #: Returns of the training episodes of a run, ten steps each.
+    returns: dict[str, list[float]] = field(default_factory=dict)
     kept: dict[str, Secret] = field(default_factory=dict)
     #: In whose name it is asked.
     user: str = ""
@@ -180,19 +183,28 @@ class InMemoryPlatform:
         resolution: int = 1000,
         from_step: float | None = None,
         to_step: float | None = None,
+        x: str = "step",
+        log_x: bool = False,
+        smoothing: float = 0.0,
     ) -> Curve:
         self.done.append(("curve", name, str(from_step), str(to_step), str(resolution)))
-        return Curve(name, agent, "", 2, (10.0, 20.0), (1.0, float("nan")), (1.0, 5.0), (1.0, 5.0), (1, 1))
+        return Curve(name, agent, "", 2, (10.0, 20.0), (1.0, float("nan")), (1.0, 5.0), (1.0, 5.0), (1, 1), (1.0, 5.0))
 
     def episodes(
         self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0
     ) -> Episodes:
-        return Episodes()
+        told = enumerate(self.returns.get(run_id, []), start=1)
+        return Episodes(Episode(1, index, index, "", value, 10, 10.0 * index, 0.0) for index, value in told)
 
     def summaries(self, run_ids: Collection[str]) -> dict[str, Summary]:
         if self.is_deaf:
             raise Unavailable("telemetry does not answer")
-        return {each: Summary(each, 3, 250.0, 100.0, 12.5, 3, NOON, False) for each in run_ids}
+        return {each: self._summary(each) for each in run_ids}
+
+    def _summary(self, run_id: str) -> Summary:
+        told = self.returns.get(run_id)
+        mean = sum(told) / len(told) if told else 12.5
+        return Summary(run_id, 3, 250.0, 100.0, mean, 3, NOON, False)
 
     def telemetry_fault(self) -> str:
         return ""

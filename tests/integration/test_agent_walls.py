@@ -65,6 +65,7 @@ say("custom", uid=os.getuid(), **{
     "own file moved": outcome(lambda: os.rename("checkpoints/own.pt", "own.pt")),
     "temporary file": outcome(lambda: open(f"{config['shared']}/note.txt", "w").close()),
     "child": outcome(lambda: subprocess.run([sys.executable, "-c", ""], check=True) and None),
+    "processes": read("/proc/self/limits").partition("Max processes")[2].split()[0],
     "privileges": read("/proc/self/status").partition("NoNewPrivs:")[2].split()[0],
 })
 """
@@ -87,7 +88,7 @@ root, hides, uids = Path(sys.argv[1]), sys.argv[2] == "hides", range(*map(int, s
 hidden = [root / "home", root / "runs", root / "secrets" / "broker"] if hides else []
 script = root / "worker.py"
 worker = WorkerProfile(Worker(WorkerName("script"), "1.0", launch=(str(script),)), sys.argv[5])
-bench = Bench(root, script.read_text(), walls=Walls(hidden, uids), worker=worker)
+bench = Bench(root, script.read_text(), walls=Walls(hidden, uids=uids), worker=worker)
 def told(run):
     bench.sink.wait_for(b'"custom"', run)
     return next(e["payload"] for e in map(json.loads, bench.sink.stream(run)) if e["event"] == "custom")
@@ -169,6 +170,34 @@ def test_nobody_can_read_the_memory_or_the_environment_of_the_agent(place: Path)
     assert "1" == told["privileges"]
 
 
+HIDES = (
+    "import sys, time; from mosaic.agent.execution.kernel import hide_memory; hide_memory(); print('up', flush=True)"
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "outcome"),
+    [
+        (("-c", f"{HIDES}; time.sleep(60)"), b"PermissionError"),
+        (("-m", "mosaic.agent.init", sys.executable, "-c", f"{HIDES}; time.sleep(60)"), b"PermissionError"),
+        (("-c", "import time; print('up', flush=True); time.sleep(60)"), b"read"),
+    ],
+)
+def test_the_agent_and_what_starts_it_are_closed_to_their_own_user(command: tuple[str, ...], outcome: bytes) -> None:
+    look = (
+        "import sys\ntry: open(f'/proc/{sys.argv[1]}/environ').read(); print('read')"
+        "\nexcept OSError as error: print(type(error).__name__)"
+    )
+    wrapper = NO_CAPABILITIES if os.geteuid() == 0 else ()
+    with subprocess.Popen([*wrapper, sys.executable, *command], stdout=subprocess.PIPE) as agent:
+        assert agent.stdout is not None
+        assert b"up\n" == agent.stdout.readline()
+        looked = subprocess.run([*wrapper, sys.executable, "-c", look, str(agent.pid)], capture_output=True, check=True)
+        agent.terminate()
+
+    assert outcome == looked.stdout.strip()
+
+
 @needs_landlock
 def test_without_any_privilege_an_attempt_reaches_no_process_but_its_own(place: Path) -> None:
     told = attack(place)["attacker"]
@@ -192,7 +221,7 @@ def test_under_user_ids_of_their_own_attempts_reach_neither_processes_nor_files_
     assert {"PermissionError"} == {told[what] for what in (*PROCESSES, *FILES)}
     assert {"PermissionError"} == {told["signal to the other"], told["signal to the agent"]}
     assert {"done"} == {told[what] for what in OWN}
-    assert 61_001 == told["uid"]
+    assert (61_001, "8192") == (told["uid"], told["processes"])
     run = place / "runs" / "run-2"
     assert (61_001, 0o750) == (run.stat().st_uid, run.stat().st_mode & 0o777)
     assert "weights" == (run / "inherited" / "1.pt").read_text()
@@ -236,6 +265,51 @@ def test_what_leaves_session_parent_and_environment_still_ends_with_its_run(plac
     told = json.loads((place / "told.json").read_text())
     assert told["pid"].isdigit()
     assert not told["lives"]
+
+
+#: Killed with SIGKILL while the hidden process of its run lives.
+DOOMED = """
+import sys, time
+from pathlib import Path
+from mosaic.agent.execution.walls import Walls
+from mosaic.agent.ports import WorkerProfile
+from mosaic.ids import WorkerName
+from mosaic.model.fleet import Worker
+from tests.fakes.agent import Bench
+root = Path(sys.argv[1])
+worker = WorkerProfile(Worker(WorkerName("script"), "1.0", launch=(str(root / "worker.py"),)), sys.argv[2])
+bench = Bench(root, (root / "worker.py").read_text(), walls=Walls(uids=range(61_010, 61_012)), worker=worker)
+bench.agent.start()
+if len(sys.argv) == 3:
+    bench.run()
+    bench.sink.wait_for(b'"custom"')
+print("ready", flush=True)
+time.sleep(300)
+"""
+
+
+@needs_root
+def test_a_new_agent_ends_what_hides_under_the_user_ids_of_its_predecessor(place: Path) -> None:
+    (place / "worker.py").write_text(HIDER + "say('custom')\ntime.sleep(60)\n")
+    for more in ((), ("again",)):
+        command = [sys.executable, "-c", DOOMED, str(place), PYTHON, *more]
+        agent = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+        assert agent.stdout is not None
+        assert any(b"ready" in line for line in agent.stdout)
+        pid = int((place / "runs" / "run-1" / "pid").read_text())
+        assert (not more) is (61_010 in owners(pid))
+        agent.kill()
+        agent.wait()
+        agent.stdout.close()
+
+
+def owners(pid: int) -> list[int]:
+    """Return the user ids of the process, none when it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return []
+    return [] if "State:\tZ" in status else [int(uid) for uid in status.partition("Uid:")[2].split()[:2]]
 
 
 #: Takes 400 MB and keeps it.

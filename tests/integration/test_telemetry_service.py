@@ -162,7 +162,7 @@ def test_from_frames_to_manifest(postgres_url: str, rabbitmq_url: str, tmp_path:
     assert is_genuine(json.loads(manifest.json))
     assert json.loads(manifest.json)["is_complete"] is True
     assert manifest.json == Path(manifest.path).read_text(encoding="utf-8")
-    assert (500, 50, 249.5) == (curve.total_points, len(curve.steps), curve.maxima[-1])
+    assert (500, 32, 249.5) == (curve.total_points, len(curve.steps), curve.maxima[-1])
 
 
 def test_rubbish_is_dead_lettered_with_the_reason(postgres_url: str, rabbitmq_url: str, tmp_path: Path) -> None:

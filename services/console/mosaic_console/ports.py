@@ -158,8 +158,15 @@ class Platform(Protocol):
         resolution: int = 1000,
         from_step: float | None = None,
         to_step: float | None = None,
+        x: str = "step",
+        log_x: bool = False,
+        smoothing: float = 0.0,
     ) -> Curve:
-        """Return a curve, or a stretch of it, in at most *resolution* buckets; 0 asks for every point."""
+        """Return a curve, or a stretch of it, in at most *resolution* buckets with fixed borders; 0 = every point.
+
+        *x* is ``step``, ``time`` (unix seconds) or ``relative`` (seconds since the run was first heard of); *log_x*
+        makes buckets of equal ratio; *smoothing* is the weight of the past in a moving average over every point.
+        """
 
     def episodes(
         self, run_id: str, *, kind: str = "training", attempt: int = 0, include_lost: bool = False, last: int = 0

@@ -6,11 +6,13 @@ import base64
 import fcntl
 import os
 import secrets
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
+from mosaic.agent.execution.walls import Walls
 from mosaic.errors import Refused
 from mosaic.processes import read_birth
 
@@ -47,6 +49,18 @@ def take(home: Path) -> IO[str]:
     file.write(_signature(os.getpid()))
     file.flush()
     return file
+
+
+def walls_of(home: Path, env: Mapping[str, str]) -> Walls:
+    """Return the walls around attempts: *home* is hidden from them where that takes nothing else away.
+
+    Nothing new can be made in the folders above what is hidden: below the home directory of a person, or where
+    temporary files are, it stays visible unless ``MOSAIC_AGENT_HIDE_FILES`` says otherwise.
+    """
+    wanted = env.get("MOSAIC_AGENT_HIDE_FILES", "").lower()
+    busy = {Path(env.get("HOME") or "~").expanduser().resolve(), Path(tempfile.gettempdir()).resolve()}
+    is_hidden = wanted in ("1", "true", "yes", "on") if wanted else not busy & set(home.resolve().parents)
+    return Walls([home], shown=[home / "workers"]) if is_hidden else Walls()
 
 
 def event_key(home: Path) -> str:

@@ -38,7 +38,7 @@ from mosaic_console.domain.keys import new_secret
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
 from mosaic_console.settings import loopback_address
-from mosaic_embedded.home import event_key, secrets_key, take
+from mosaic_embedded.home import event_key, secrets_key, take, walls_of
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -234,6 +234,7 @@ class Platform:
             home=self.home / "agents" / worker.name,
             runs_root=self.home / "runs",
             environment=self.env,
+            walls=walls_of(self.home, self.env),
             settle_timeout_s=_SETTLE_TIMEOUT_S,
         )
         tls = agent_files(options.home, options.agent_id, self._authority, utc_now())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from mosaic_telemetry.domain.downsample import Bucket
 from mosaic_telemetry.domain.facts import Episode, Fact
 from mosaic_telemetry.domain.series import Rollup, Series, SeriesKey
 from mosaic_telemetry.domain.tally import Tally
+from mosaic_telemetry.domain.thinning import Floats
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
 
 
@@ -52,12 +52,24 @@ class StoredFrame:
 
 
 class PointBlock(NamedTuple):
-    """The points of a series that came with one frame."""
+    """The points of a series that came together."""
 
     series: Series
     first_seq: int
     steps: list[float]
     values: list[float]
+    #: When the first and the last of them were printed.
+    first_time: float
+    last_time: float
+
+
+class Points(NamedTuple):
+    """Points of a series in the order they were printed."""
+
+    steps: Floats
+    values: Floats
+    #: Unix seconds; of points that came together only the first and the last are known, the others lie evenly between.
+    times: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +182,8 @@ class EventStore(Protocol):
     def series(self, run_id: str, *, attempt: int = 0) -> list[Series]:
         """Return the series of a run, by name and attempt."""
 
-    def points(self, series: Series, wanted: StepRange) -> tuple[array[float], array[float]]:
-        """Return steps and values of the points within *wanted*, in the order they were printed."""
+    def points(self, series: Series, wanted: StepRange) -> Points:
+        """Return the points within *wanted*."""
 
     def buckets(self, series: Series, level: int, wanted: StepRange) -> list[Bucket]:
         """Return the buckets of *level* that touch *wanted*, in order."""

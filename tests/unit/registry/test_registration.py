@@ -280,9 +280,12 @@ def test_agents_of_before_there_were_digests_stand_by_their_version(catalog: InM
         {"node": a_host(hostname="a\u202eb")},
         {"worker": a_worker(version="1" * 200)},
         {"node": a_host(gpus=(a_gpu(model="\x1b[2J"),))},
+        {"worker": a_worker(config_schema={"properties": 3})},
+        {"worker": a_worker(config_schema={"x-missing-environments": "all"})},
+        {"worker": a_worker(config_schema={"x-environment-variables": {}})},
     ],
 )
-def test_text_that_no_table_or_terminal_takes_is_refused(catalog: InMemoryCatalog, announced: dict[str, Any]) -> None:
+def test_what_no_table_terminal_or_submit_takes_is_refused(catalog: InMemoryCatalog, announced: dict[str, Any]) -> None:
     with pytest.raises(BadInput):
         register(an_announcement(**announced), catalog=catalog, now=NOON)
 

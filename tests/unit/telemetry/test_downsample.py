@@ -6,36 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosaic_telemetry.domain.downsample import bucket_of, joined, points_as_buckets, thin, thin_points
+from mosaic_telemetry.domain.downsample import bucket_of, joined
 
 some_values = st.lists(st.floats(-1e6, 1e6) | st.just(math.nan), min_size=1, max_size=200)
-
-
-@given(some_values, st.integers(1, 30))
-def test_thinning_never_hides_an_extreme_or_loses_a_point(values: list[float], resolution: int) -> None:
-    steps = [float(step) for step in range(len(values))]
-    numbers = [value for value in values if value == value]
-
-    from_buckets = thin(list(points_as_buckets(steps, values)), resolution)
-    from_points = thin_points(steps, values, resolution)
-
-    for thinned in (from_buckets, from_points):
-        assert len(thinned) <= resolution
-        assert sum(bucket.points for bucket in thinned) == len(values)
-        assert sum(bucket.numbers for bucket in thinned) == len(numbers)
-        if numbers:
-            assert min(bucket.minimum for bucket in thinned if bucket.numbers) == min(numbers)
-            assert max(bucket.maximum for bucket in thinned if bucket.numbers) == max(numbers)
-
-
-@given(some_values)
-def test_every_point_is_kept_when_there_is_room(values: list[float]) -> None:
-    steps = [float(step) for step in range(len(values))]
-
-    thinned = thin_points(steps, values, len(values))
-
-    assert steps == [bucket.middle for bucket in thinned]
-    assert [1] * len(values) == [bucket.points for bucket in thinned]
 
 
 @given(some_values, some_values)

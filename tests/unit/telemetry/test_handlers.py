@@ -5,7 +5,9 @@ import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from mosaic.errors import BadInput, NotFound, RunNotFound
@@ -17,13 +19,13 @@ from mosaic_telemetry.domain.facts import EpisodeSummary, Evaluation, Returns
 from mosaic_telemetry.domain.manifest import is_genuine
 from mosaic_telemetry.domain.series import LEVELS, SeriesKey
 from mosaic_telemetry.handlers import ingest as ingesting
-from mosaic_telemetry.handlers.curves import Curve, read_curve, summarise
+from mosaic_telemetry.handlers.curves import Curve, Wanted, read_curve, summarise
 from mosaic_telemetry.handlers.episodes import read_episodes
 from mosaic_telemetry.handlers.finish import manifest_of, note_finished, write_when_ready
 from mosaic_telemetry.handlers.ingest import IngestReport, ingest
 from mosaic_telemetry.handlers.lines import Lines, follow_lines, read_lines
 from mosaic_telemetry.handlers.logs import follow_logs, read_logs
-from mosaic_telemetry.ports import Position, StepRange
+from mosaic_telemetry.ports import Position
 from tests.fakes.databases import migrated_file
 from tests.fakes.telemetry import (
     KEY,
@@ -67,9 +69,8 @@ class Desk:
             for sealed in self.store.stale_manifests()
         ]
 
-    def curve(self, resolution: int = 0, wanted: StepRange = StepRange(), attempt: int = 0) -> Curve:  # noqa: B008
-        key = SeriesKey("loss")
-        return read_curve(RUN, key, resolution=resolution, wanted=wanted, attempt=attempt, store=self.store)
+    def curve(self, resolution: int = 0, attempt: int = 0, **wanted: Any) -> Curve:
+        return read_curve(RUN, SeriesKey("loss"), Wanted(resolution, **wanted), attempt=attempt, store=self.store)
 
     def follow(self, start: Position = START, kinds: frozenset[str] = frozenset()) -> Iterator[Lines]:
         return follow_lines(RUN, start, kinds=kinds, store=self.store, feed=self.feed)
@@ -237,22 +238,73 @@ def test_a_long_curve_keeps_its_extremes_at_any_resolution(desk: Desk, resolutio
     curve = desk.curve(resolution)
 
     assert len(curve.buckets) <= resolution
-    assert len(curve.buckets) > resolution * 0.7
+    assert len(curve.buckets) > resolution * 0.45
     assert (1e6, -1e6) == (
-        max(bucket.maximum for bucket in curve.buckets), min(bucket.minimum for bucket in curve.buckets),
+        max(curve.buckets.maxima), min(curve.buckets.minima),
     )  # fmt: skip
-    assert sum(bucket.points for bucket in curve.buckets) == curve.total_points == 30_000
+    assert sum(curve.buckets.points) == curve.total_points == 30_000
 
 
-def test_a_part_of_a_curve_holds_only_its_points(desk: Desk) -> None:
-    count = LEVELS[-1] * 4
+def test_a_part_of_a_curve_comes_in_whole_buckets(desk: Desk) -> None:
+    desk.put(packed(metrics(16_384)))
+
+    part, whole = desk.curve(8, first=1000, last=15_000), desk.curve(8)
+
+    assert [2048] * 8 == part.buckets.points.tolist(), "as wide as those of the whole, so each is the same"
+    assert whole.buckets.means.tolist() == part.buckets.means.tolist()
+    closer = desk.curve(8, first=4096, last=5000).buckets
+    assert [128] * 8 == closer.points.tolist()
+    assert 4096.0 == closer.first[0]
+
+
+def test_a_curve_that_grows_does_not_move(desk: Desk) -> None:
+    desk.put(packed(metrics(3000)))
+    before = desk.curve(100).buckets
+    desk.put(packed(metrics(37, first=3000), first_seq=3000))
+
+    after = desk.curve(100).buckets
+
+    settled = len(before) - 1
+    assert before.taken(slice(settled)).middles.tolist() == after.taken(slice(settled)).middles.tolist()
+    assert before.means[:settled].tolist() == after.means[:settled].tolist()
+
+
+def test_a_very_long_curve_is_made_of_rollups_and_is_the_same(desk: Desk) -> None:
+    count = LEVELS[0] * 16 * 4
     desk.put(packed(metrics(count)))
 
-    curve = desk.curve(8, StepRange(1000, count - 1001))
+    of_rollups, of_points = desk.curve(4).buckets, desk.curve(4, smoothing=0.5).buckets
 
-    assert sum(bucket.points for bucket in curve.buckets) == count - 2000
-    assert curve.buckets[0].step_first == 1000
-    assert curve.buckets[-1].step_last == count - 1001
+    assert of_points.points.tolist() == of_rollups.points.tolist()
+    assert of_points.means.tolist() == of_rollups.means.tolist()
+    assert [False] * 4 == np.isfinite(of_rollups.lasts).tolist(), "rollups do not know it"
+
+
+def test_a_curve_is_drawn_over_time_as_well(desk: Desk) -> None:
+    desk.put(packed(metrics(2), time=1000.0))
+    desk.put(packed(metrics(2, first=2), first_seq=2, time=1060.0))
+
+    assert [1000.0, 1000.0, 1060.0, 1060.0] == desk.curve(x="time").buckets.middles.tolist()
+    assert [0.0, 0.0, 60.0, 60.0] == desk.curve(x="relative").buckets.middles.tolist()
+    assert [1.0, 1.5] == desk.curve(x="relative", first=50.0).buckets.means.tolist()
+
+
+def test_steps_at_zero_are_not_on_a_logarithmic_axis(desk: Desk) -> None:
+    desk.put(packed(metrics(4097)))
+
+    curve = desk.curve(24, is_log=True)
+
+    assert 4097 == curve.total_points
+    assert 4096 == sum(curve.buckets.points)
+    ratios = curve.buckets.first[1:] / curve.buckets.first[:-1]
+    assert ratios.max() / ratios.min() < 1.5
+
+
+def test_what_cannot_be_wanted_of_a_curve_is_said(desk: Desk) -> None:
+    with pytest.raises(BadInput) as refused:
+        desk.curve(x="tme", smoothing=1.0)
+
+    assert 2 == len(refused.value.faults)
 
 
 def test_the_curve_of_a_run_shows_each_step_as_the_newest_attempt_has_it(desk: Desk) -> None:
@@ -263,10 +315,10 @@ def test_the_curve_of_a_run_shows_each_step_as_the_newest_attempt_has_it(desk: D
 
     curve = desk.curve()
 
-    assert list(range(12)) == [bucket.middle for bucket in curve.buckets]
-    assert [1.0] * 6 + [2.0] * 6 == [bucket.mean for bucket in curve.buckets]
+    assert list(range(12)) == curve.buckets.middles.tolist()
+    assert [1.0] * 6 + [2.0] * 6 == curve.buckets.means.tolist()
     assert curve.total_points == 12
-    assert [1.0] * 10 == [bucket.mean for bucket in desk.curve(attempt=1).buckets]
+    assert [1.0] * 10 == desk.curve(attempt=1).buckets.means.tolist()
 
 
 def test_a_repeated_attempt_replaces_long_curves_too(desk: Desk) -> None:
@@ -277,15 +329,15 @@ def test_a_repeated_attempt_replaces_long_curves_too(desk: Desk) -> None:
 
     curve = desk.curve(20)
 
-    assert sum(bucket.points for bucket in curve.buckets) == curve.total_points == count
-    assert all(bucket.minimum == -1.0 for bucket in curve.buckets if bucket.step_first >= half)
+    assert sum(curve.buckets.points) == curve.total_points == count
+    assert {-1.0} == set(curve.buckets.minima[curve.buckets.first >= half].tolist())
 
 
 def test_a_series_that_is_not_there_suggests_the_nearest(desk: Desk) -> None:
     desk.put(packed(metrics(1, name="losses/value_loss")))
 
     with pytest.raises(NotFound, match="losses/value_loss"):
-        read_curve(RUN, SeriesKey("losses/valu_loss"), resolution=0, wanted=StepRange(), store=desk.store)
+        read_curve(RUN, SeriesKey("losses/valu_loss"), Wanted(), store=desk.store)
 
 
 def test_a_step_number_in_the_name_of_a_metric_costs_curves_and_not_the_service(
@@ -336,21 +388,21 @@ def test_every_point_after_the_checkpoint_is_lost_however_seldom_a_series_is_tol
     desk.put(packed([metric(1.0, 100), saved(100), metric(1.0, 110), metric(1.0, 120)]))
     desk.put(packed([*resumed(100), metric(2.0, 150)], attempt=2))
 
-    assert [100, 150] == [bucket.middle for bucket in desk.curve().buckets]
+    assert [100, 150] == desk.curve().buckets.middles.tolist()
 
 
 def test_a_series_that_no_later_attempt_tells_again_is_cut_as_well(desk: Desk) -> None:
     desk.put(packed([metric(1.0, 100), saved(100), metric(1.0, 110)]))
     desk.put(packed([*resumed(100), metric(2.0, 150, name="other")], attempt=2))
 
-    assert [100] == [bucket.middle for bucket in desk.curve().buckets]
+    assert [100] == desk.curve().buckets.middles.tolist()
 
 
 def test_a_point_at_the_very_step_of_the_checkpoint_counts_once(desk: Desk) -> None:
     desk.put(packed([saved(100), metric(1.0, 100)]))
     desk.put(packed([*resumed(100), metric(2.0, 100), metric(2.0, 101)], attempt=2))
 
-    assert [2.0, 2.0] == [bucket.mean for bucket in desk.curve().buckets]
+    assert [2.0, 2.0] == desk.curve().buckets.means.tolist()
 
 
 def test_steps_that_count_something_else_are_not_held_against_that_of_the_checkpoint(desk: Desk) -> None:
@@ -358,7 +410,7 @@ def test_steps_that_count_something_else_are_not_held_against_that_of_the_checkp
     desk.put(packed([*updates, saved(2), metric(1.0, 5, unit="updates")]))
     desk.put(packed([*resumed(2), metric(2.0, 5, unit="updates")], attempt=2))
 
-    assert [1, 2, 3, 4, 5] == [bucket.middle for bucket in desk.curve().buckets]
+    assert [1, 2, 3, 4, 5] == desk.curve().buckets.middles.tolist()
     assert 0.0 == summarise([RUN], store=desk.store)[0].last_step
 
 

@@ -79,7 +79,7 @@ def agent_options(settings: Settings, worker: WorkerProfile, env: Mapping[str, s
         home=Path(settings.home),
         runs_root=Path(settings.runs_root),
         environment=env,
-        walls=Walls(hidden, read_uids(settings.attempt_uids, min(slots, settings.runs or slots))),
+        walls=Walls(hidden, uids=read_uids(settings.attempt_uids, min(slots, settings.runs or slots))),
         heartbeat_s=settings.heartbeat_s,
         spool_limit_bytes=settings.spool_limit_mb * _MEBIBYTE,
         stop_timeout_s=settings.stop_timeout_s,

@@ -70,6 +70,10 @@ class Curve:
     minima: tuple[float, ...]
     maxima: tuple[float, ...]
     counts: tuple[int, ...]
+    #: The last value of each; not a number where the curve is so long that only sums of it were read.
+    lasts: tuple[float, ...] = ()
+    #: Means of the moving average over every point; empty unless it was asked for.
+    smoothed: tuple[float, ...] = ()
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the buckets as a data frame; ``value`` is their mean, the very value where each holds one point.

@@ -9,7 +9,8 @@ from mosaic.comparison.facts import Facts
 from mosaic.comparison.members import Member
 from mosaic.comparison.settings import Settings, shown
 from mosaic.errors import BadInput, did_you_mean
-from mosaic.statistics import Band, Estimate
+from mosaic.statistics import Band, Estimate, Profile
+from mosaic.statistics.scores import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class Arm:
     better: Estimate | None
     #: The learning curve, over all runs as far as each got.
     curve: Band
+    #: The curves of the runs behind it, on its steps, in the order of those members that are in the curve.
+    traces: Floats
+    #: Which part of the runs that count is above each score.
+    profile: Profile
 
     @property
     def counted(self) -> list[Member]:

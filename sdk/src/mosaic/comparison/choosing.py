@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from mosaic.client import Mosaic, Run
+from mosaic.client import Run
 from mosaic.comparison.facts import facts_of
 from mosaic.comparison.settings import Settings, shown
+from mosaic.comparison.source import Source
 from mosaic.errors import BadInput, did_you_mean
 
 
@@ -15,7 +16,7 @@ def of_name(runs: Collection[Run], prefix: str) -> list[Run]:
     return [run for run in runs if facts_of(run).name.startswith(prefix)]
 
 
-def of_environment(platform: Mosaic, runs: Collection[Run], env: str) -> list[Run]:
+def of_environment(platform: Source, runs: Collection[Run], env: str) -> list[Run]:
     """Return those of *runs* that play *env*.
 
     Raises:

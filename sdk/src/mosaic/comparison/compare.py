@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mosaic.client import Mosaic, Run
+from mosaic.client import Run
 from mosaic.comparison import scores
 from mosaic.comparison.arms import Arm, Group, find, grouped, missing_seeds
 from mosaic.comparison.facts import Facts, facts_of
 from mosaic.comparison.members import Member, member, replaced, why_left_out
 from mosaic.comparison.scores import MEASURES, Told
 from mosaic.comparison.settings import DEFAULT, Settings, shown
+from mosaic.comparison.source import Source
 from mosaic.errors import BadInput, did_you_mean
 from mosaic.lifecycle import RunState
-from mosaic.statistics import Band, align, band, bootstrap, probability_of_improvement
+from mosaic.statistics import Band, align, band, bootstrap, performance_profile, probability_of_improvement
 from mosaic.statistics.scores import Floats
 
 _CURVE_POINTS = 200
+_PROFILE_POINTS = 101
 #: Below this many seeds an interval is told to be rough: a percentile bootstrap of so few is too narrow.
 _FEW = 5
 _SHOWN = 3
@@ -48,13 +51,14 @@ class Comparison:
 
 
 def compare(
-    platform: Mosaic,
+    platform: Source,
     runs: Collection[Run],
     *,
     by: Sequence[str] = (),
     of: str = "final",
     at: float | None = None,
     baseline: str = "",
+    between: tuple[float, float] = (-math.inf, math.inf),
 ) -> Comparison:
     """Compare *runs*, grouped into arms.
 
@@ -65,6 +69,7 @@ def compare(
         of: what is compared, one of `MEASURES`.
         at: judge every run at this step, instead of those that succeeded at their end.
         baseline: what arms are compared with: the label of one, ``SETTING=VALUE`` or one of its runs; else the first.
+        between: the steps that the learning curves show.
 
     Raises:
         BadInput: there is nothing to compare, or the runs' returns are of different things; it says which.
@@ -81,12 +86,12 @@ def compare(
     groups = grouped(facts, settings, by)
     first = find(groups, baseline)
     members = _members(groups, told, of, at)
-    arms = _arms(groups, first, members, told, settings)
+    arms = _arms(groups, first, members, told, settings, between)
     definition = f"{MEASURES[of]}{'' if at is None else f' up to step {at:,.0f}'}"
     return Comparison(of, definition, at, unit, env, returns_of, groups[first].label, tuple(arms), tuple(_notes(arms)))
 
 
-def _read(platform: Mosaic, runs: Sequence[Facts], *, evaluations: bool) -> dict[str, Told]:
+def _read(platform: Source, runs: Sequence[Facts], *, evaluations: bool) -> dict[str, Told]:
     summaries = platform.summaries([run.run_id for run in runs])
     return {
         run.run_id: scores.read(platform, run.run_id, summaries.get(run.run_id), evaluations=evaluations)
@@ -156,13 +161,19 @@ def _scored(told: Sequence[Told], of: str, at: float | None) -> list[float | Non
 
 
 def _arms(
-    groups: Sequence[Group], first: int, members: Mapping[str, Member], told: Mapping[str, Told], settings: Settings
+    groups: Sequence[Group],
+    first: int,
+    members: Mapping[str, Member],
+    told: Mapping[str, Told],
+    settings: Settings,
+    between: tuple[float, float],
 ) -> list[Arm]:
     of_each = [tuple(members[run.run_id] for run in group.runs) for group in groups]
     values = [[one.score for one in own if one.score is not None] for own in of_each]
     in_curve = [[one for one in own if one.in_curve] for own in of_each]
-    grid = _grid([one for own in in_curve for one in own if one.reached], told)
-    bands = [_band([told[one.run_id].curve() for one in own], grid) for own in in_curve]
+    grid = _grid([one for own in in_curve for one in own if one.reached], told, between)
+    aligned = [align([told[one.run_id].curve() for one in own] or [([], [])], grid) for own in in_curve]
+    levels = _levels(values)
     missing = missing_seeds(groups)
     return [
         Arm(
@@ -173,18 +184,22 @@ def _arms(
             mixes=tuple(settings.differing(group.runs)),
             score=bootstrap(values[place]),
             better=None if place == first else probability_of_improvement(values[place], values[first]),
-            curve=bands[place],
+            curve=band(aligned[place]),
+            traces=aligned[place].values,
+            profile=performance_profile(values[place], levels),
         )
         for place, group in enumerate(groups)
     ]
 
 
-def _band(curves: Sequence[tuple[Floats, Floats]], grid: Floats) -> Band:
-    return band(align(curves or [([], [])], grid))
+def _levels(values: Sequence[Sequence[float]]) -> Floats:
+    """Return even thresholds from the lowest score of all to the highest."""
+    scored = [score for own in values for score in own]
+    return np.linspace(min(scored), max(scored), _PROFILE_POINTS) if scored else np.zeros(1)
 
 
-def _grid(members: Sequence[Member], told: Mapping[str, Told]) -> Floats:
-    """Return even steps from the first episode of all to where they end.
+def _grid(members: Sequence[Member], told: Mapping[str, Told], between: tuple[float, float]) -> Floats:
+    """Return even steps from the first episode of all to where they end, within *between*.
 
     Runs of one length end within an episode of each other, as each finishes its own. The curve of those whose last
     episode was the longest would be that of the best ones alone, so the steps end where the first of them does.
@@ -195,7 +210,8 @@ def _grid(members: Sequence[Member], told: Mapping[str, Told]) -> Floats:
     longest = max(one.reached or 0.0 for one in members)
     whole = [one.reached for one in members if one.reached and one.state is RunState.SUCCEEDED]
     end = min((reached for reached in whole if reached >= _SAME_LENGTH * longest), default=longest)
-    return np.linspace(min(begins), end, _CURVE_POINTS)
+    begin, end = max(min(begins), between[0]), min(end, between[1])
+    return np.linspace(begin, max(begin, end), _CURVE_POINTS)
 
 
 def _notes(arms: Sequence[Arm]) -> list[str]:

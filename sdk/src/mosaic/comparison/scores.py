@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.client import Episode, Mosaic, Summary
+from mosaic.client import Episode, Summary
+from mosaic.comparison.source import Source
 from mosaic.statistics import align
 from mosaic.statistics.scores import Floats
 
@@ -52,7 +53,7 @@ class Told:
         return np.append(self.steps, self.reached), np.append(means, means[-1])
 
 
-def read(platform: Mosaic, run_id: str, summary: Summary | None, *, evaluations: bool) -> Told:
+def read(platform: Source, run_id: str, summary: Summary | None, *, evaluations: bool) -> Told:
     """Return what the run told, as far as it counts."""
     if summary is None:
         return Told(np.empty(0), np.empty(0), "", math.nan, None)

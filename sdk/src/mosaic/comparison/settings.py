@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mosaic.client import Mosaic
 from mosaic.comparison.facts import Facts
+from mosaic.comparison.source import Source
 from mosaic.errors import BadInput, NotFound, did_you_mean
 from mosaic.worker.spelling import COMMON, names_of
 
@@ -20,7 +20,7 @@ _OF_THE_RUN = ("worker", "name")
 class Settings:
     """What the settings of runs are; those that were not asked for are taken from what ran."""
 
-    def __init__(self, platform: Mosaic, runs: Sequence[Facts]) -> None:
+    def __init__(self, platform: Source, runs: Sequence[Facts]) -> None:
         self._platform = platform
         self._runs = runs
         #: By digest: runs that share it were asked for the same, so one of them that has ended speaks for all.

@@ -191,6 +191,9 @@ class GrpcPlatform:
         resolution: int = 1000,
         from_step: float | None = None,
         to_step: float | None = None,
+        x: str = "step",
+        log_x: bool = False,
+        smoothing: float = 0.0,
     ) -> Curve:
         """Return a curve, or a stretch of it, in at most *resolution* buckets; 0 asks for every point."""
         request = telemetry_pb2.ReadSeriesRequest(
@@ -200,6 +203,9 @@ class GrpcPlatform:
             attempt=attempt,
             from_step=from_step,
             to_step=to_step,
+            x=x,
+            log_x=log_x,
+            smoothing=smoothing,
         )
         return messages.curve(name, agent, self._ask(self._services.telemetry.ReadSeries, request, "telemetry"))
 

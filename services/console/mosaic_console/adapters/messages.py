@@ -83,6 +83,8 @@ def curve(name: str, agent: str, message: telemetry_pb2.ReadSeriesResponse) -> v
         minima=tuple(message.minima),
         maxima=tuple(message.maxima),
         counts=tuple(message.counts),
+        lasts=tuple(message.lasts),
+        smoothed=tuple(message.smoothed),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -52,12 +52,26 @@ def read_curve(
     resolution: Annotated[int, Query(ge=0, le=_INT32, description="Buckets at the most; 0 = every point.")] = 1000,
     from_step: Annotated[float | None, Query(alias="from", allow_inf_nan=False)] = None,
     to_step: Annotated[float | None, Query(alias="to", allow_inf_nan=False)] = None,
+    x: Annotated[Literal["step", "time", "relative"], Query(description="Of `from`, `to` and `steps`.")] = "step",
+    log_x: Annotated[bool, Query(description="Buckets of equal ratio, without what is at or below 0.")] = False,
+    smoothing: Annotated[float, Query(ge=0, lt=1, description="Weight of the past in a moving average.")] = 0.0,
 ) -> Response:
-    """Return a curve, or the stretch between two steps, in buckets that keep their extremes."""
-    run = _whole(platform, run_id)
+    """Return a curve, or a stretch of it, in buckets that keep their extremes.
+
+    Borders are multiples of a power of two, so a point is always in the same bucket and those at the ends come whole.
+    """
     return answer(
         platform.curve(
-            run, name, agent=agent, attempt=attempt, resolution=resolution, from_step=from_step, to_step=to_step
+            _whole(platform, run_id),
+            name,
+            agent=agent,
+            attempt=attempt,
+            resolution=resolution,
+            from_step=from_step,
+            to_step=to_step,
+            x=x,
+            log_x=log_x,
+            smoothing=smoothing,
         )
     )
 

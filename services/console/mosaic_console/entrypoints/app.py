@@ -18,6 +18,7 @@ from mosaic_console.entrypoints import (
     api_runs,
     api_secrets,
     pages,
+    pages_compare,
     sign_in,
 )
 from mosaic_console.entrypoints.answers import answer, tell_problems
@@ -27,11 +28,10 @@ from mosaic_console.entrypoints.streams import Streams
 from mosaic_console.settings import Settings
 
 _about = APIRouter(prefix="/api/v1", tags=["about"])
+_APIS = (api_runs, api_results, api_fleet, api_secrets, api_audit, api_live)
+_MODULES = (sign_in, *_APIS, pages, pages_compare)
 #: Everything that is served; the door looks here for what a route needs.
-ROUTERS = (
-    *(module.router for module in (sign_in, api_runs, api_results, api_fleet, api_secrets, api_audit, api_live, pages)),
-    _about,
-)
+ROUTERS = (*(module.router for module in _MODULES), _about)
 
 
 def build_app(parts: Parts) -> FastAPI:

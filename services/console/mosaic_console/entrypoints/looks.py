@@ -17,7 +17,8 @@ from starlette.responses import Response
 from mosaic_console.domain import text
 
 _STATIC = files("mosaic_console") / "static"
-_SERVED = ("app.css", "icon.svg", "live.js", "curve.js", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css")
+_SCRIPTS = ("live.js", "chart.js", "curve.js", "compare.js", "vendor/uPlot.iife.min.js")
+_SERVED = ("app.css", "icon.svg", "vendor/uPlot.min.css", *_SCRIPTS)
 
 
 @dataclass(frozen=True)

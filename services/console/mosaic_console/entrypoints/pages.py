@@ -20,7 +20,7 @@ from mosaic_console.entrypoints.looks import assets, html
 from mosaic_console.entrypoints.parts import RunName, ThePlatform
 from mosaic_console.handlers.commands import Command, command
 from mosaic_console.handlers.fleet import drain
-from mosaic_console.handlers.views import see_fleet, see_run, see_runs
+from mosaic_console.handlers.views import AXES, STEP, see_fleet, see_run, see_runs
 
 router = APIRouter(include_in_schema=False)
 
@@ -69,9 +69,20 @@ def runs_page(
 
 @router.get("/runs/{run_id}")
 @needs(Permission.RUNS_READ)
-def run_page(platform: ThePlatform, run_id: RunName, curves: str = "") -> Response:
-    """Show everything about one run."""
-    return html("run.html", view=see_run(platform, run_id, now=_now(), all_curves=curves == "all"), now=_now())
+def run_page(
+    platform: ThePlatform,
+    run_id: RunName,
+    curves: str = "",
+    x: str = "step",
+    log_x: bool = False,
+    log_y: bool = False,
+    smoothing: float = 0.0,
+) -> Response:
+    """Show everything about one run; the script draws curves as the address says."""
+    x = x if x in AXES else STEP
+    view = see_run(platform, run_id, now=_now(), all_curves=curves == "all", x=x)
+    looks = {"x": x, "log_x": log_x, "log_y": log_y, "smoothing": smoothing}
+    return html("run.html", view=view, looks=looks, now=_now())
 
 
 @router.post("/runs/{run_id}/{wish}")
@@ -101,12 +112,12 @@ def drain_form(
 
 @router.get("/static/{name:path}")
 @needs(Permission.SIGNED_IN)
-def static_file(name: str) -> Response:
-    """Return one of our files; its address changes with its content."""
+def static_file(name: str, v: str = "") -> Response:
+    """Return one of our files; its address changes with its content, but for those that a script asks for."""
     found = assets().get(name)
     if found is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, "there is no such file")
-    return Response(found.content, headers={"Cache-Control": _FOREVER}, media_type=found.kind)
+    return Response(found.content, headers={"Cache-Control": _FOREVER if v else "no-cache"}, media_type=found.kind)
 
 
 def _query(texts: Mapping[str, str], states: Sequence[str], **more: Any) -> str:

@@ -23,6 +23,9 @@ from mosaic_console.ports import Platform, RunPage
 FIRST_CURVES = 8
 _TABLE_ROWS = 12
 _LOG_LINES = 200
+#: What a curve is drawn over.
+STEP = "step"
+AXES = (STEP, "relative", "time")
 #: Said in a curve's name, these make it worth seeing first.
 _TELLING = ("return", "reward", "success", "loss")
 
@@ -100,7 +103,7 @@ def see_runs(platform: Platform, wanted: RunFilter, *, after: str, size: int) ->
         return RunsView(page, {}, str(error))
 
 
-def see_run(platform: Platform, run_id: str, *, now: datetime, all_curves: bool = False) -> RunView:
+def see_run(platform: Platform, run_id: str, *, now: datetime, all_curves: bool = False, x: str = STEP) -> RunView:
     """Return everything about one run.
 
     Raises:
@@ -109,7 +112,7 @@ def see_run(platform: Platform, run_id: str, *, now: datetime, all_curves: bool 
     detail = platform.run(run_id)
     run = detail.run
     schema, no_defaults = _schema(platform, run.spec.worker)
-    numbers, curves, more, log, fault = _told(platform, run.run_id, all_curves=all_curves)
+    numbers, curves, more, log, fault = _told(platform, run.run_id, all_curves=all_curves, x=x)
     bars = bars_of(run, detail.attempts, now=now)
     return RunView(
         run=run,
@@ -152,12 +155,12 @@ def _schema(platform: Platform, worker: str) -> tuple[Mapping[str, Any], str]:
 
 
 def _told(
-    platform: Platform, run_id: str, *, all_curves: bool
+    platform: Platform, run_id: str, *, all_curves: bool, x: str
 ) -> tuple[Summary | None, list[Drawn], int, list[LogLine], str]:
     try:
         series = sorted(platform.series(run_id), key=_interest)
         shown = series if all_curves else series[:FIRST_CURVES]
-        curves = [Drawn(info, _table(platform, run_id, info)) for info in shown]
+        curves = [Drawn(info, _table(platform, run_id, info, x)) for info in shown]
         log = [line for lines in platform.logs(run_id, tail=_LOG_LINES) for line in lines]
         fault = platform.telemetry_fault()
         return platform.summaries([run_id]).get(run_id), curves, len(series) - len(shown), log, fault
@@ -170,9 +173,9 @@ def _interest(info: SeriesInfo) -> tuple[int, str, str]:
     return rank, info.name, info.agent
 
 
-def _table(platform: Platform, run_id: str, info: SeriesInfo) -> Curve | None:
+def _table(platform: Platform, run_id: str, info: SeriesInfo, x: str) -> Curve | None:
     try:
-        return platform.curve(run_id, info.name, agent=info.agent, resolution=_TABLE_ROWS)
+        return platform.curve(run_id, info.name, agent=info.agent, resolution=_TABLE_ROWS, x=x)
     except MosaicError:
         return None  # the drawing says what is wrong
 

@@ -18,6 +18,12 @@ _QUEUE_BYTES = 255
 _NUMBERS = ("max_agents", "gpu_memory_mb", "cpu_cores", "estimated_memory_mb")
 _LISTS = ("supported_paradigms", "env_families", "action_spaces", "observation_spaces")
 _MOST = 10**9
+#: What others look into of a schema, and what it may be.
+_SCHEMA: Mapping[str, tuple[type, ...]] = {
+    "properties": (dict,),
+    "x-missing-environments": (list, dict),
+    "x-environment-variables": (list,),
+}
 
 
 def check(announcement: Announcement) -> None:
@@ -84,6 +90,10 @@ def _worker_faults(worker: Worker) -> Iterator[str]:
     if worker.resume_grade not in RESUME_GRADES:
         yield f"worker.resume_grade is {worker.resume_grade!r}; it is A, B, C or empty"
     yield from _capability_faults(worker.capabilities)
+    for name, kinds in _SCHEMA.items():
+        if not isinstance(worker.config_schema.get(name, kinds[0]()), kinds):
+            wanted = " or ".join("an object" if kind is dict else "a list" for kind in kinds)
+            yield f"worker.config_schema.{name} is not {wanted}"
 
 
 def _capability_faults(capabilities: Mapping[str, Any]) -> Iterator[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import struct
-import sys
-from array import array
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
+
+import numpy as np
 
 from mosaic.messaging.event_messages import read_run_finished
 from mosaic_telemetry.domain.downsample import Bucket
@@ -18,7 +18,7 @@ from mosaic_telemetry.domain.ranges import SeqRanges
 from mosaic_telemetry.domain.series import Extreme, Rollup, Series, SeriesKey
 from mosaic_telemetry.domain.tally import Tallies, Tally
 from mosaic_telemetry.domain.timeline import Mark, StreamId, Timeline
-from mosaic_telemetry.ports import FinishedRun, PointBlock, StoredFrame
+from mosaic_telemetry.ports import FinishedRun, PointBlock, Points, StoredFrame
 
 Row = dict[str, Any]
 
@@ -120,17 +120,24 @@ def points_row(block: PointBlock) -> Row:
         "first_seq": block.first_seq,
         "step_first": min(block.steps),
         "step_last": max(block.steps),
+        "first_time": block.first_time,
+        "last_time": block.last_time,
         "packed": _little_endian(block.steps) + _little_endian(block.values),
     }
 
 
-def unpack_points(packed: bytes) -> tuple[array[float], array[float]]:
-    """Return steps and values of a row of points."""
-    numbers = array("d", packed)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    half = len(numbers) // 2
-    return numbers[:half], numbers[half:]
+def points_of(found: Sequence[Any]) -> Points:
+    """Return all the points of rows ``(packed, first_time, last_time)``, however few each of very many holds."""
+    numbers = np.frombuffer(b"".join(packed for packed, _, _ in found), "<f8")
+    sizes = np.array([len(packed) // 16 for packed, _, _ in found], np.int64)
+    begins, ends = (np.array([row[column] for row in found], np.float64) for column in (1, 2))
+    starts, each = np.cumsum(sizes) - sizes, np.repeat(sizes, sizes)
+    within = np.arange(len(numbers) // 2) - np.repeat(starts, sizes)
+    place = within + np.repeat(2 * starts, sizes)
+    share = within / np.maximum(each - 1, 1)
+    return Points(
+        numbers[place], numbers[place + each], np.repeat(begins, sizes) + share * np.repeat(ends - begins, sizes)
+    )
 
 
 def frame_row(frame: StoredFrame) -> Row:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import operator
-from array import array
-from bisect import bisect_left, bisect_right
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -45,7 +43,16 @@ from mosaic_telemetry.domain.facts import Episode, Fact
 from mosaic_telemetry.domain.series import Series
 from mosaic_telemetry.domain.tally import Tally
 from mosaic_telemetry.domain.timeline import StreamId, Timeline
-from mosaic_telemetry.ports import BEFORE_ALL, EpisodeFilter, EventWriter, FinishedRun, Position, StepRange, StoredFrame
+from mosaic_telemetry.ports import (
+    BEFORE_ALL,
+    EpisodeFilter,
+    EventWriter,
+    FinishedRun,
+    Points,
+    Position,
+    StepRange,
+    StoredFrame,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -121,18 +128,20 @@ class SqlEvents:
         found = [rows.series_of(row) for row in self._read(query)]
         return sorted(found, key=lambda series: (series.key, series.stream.attempt))
 
-    def points(self, series: Series, wanted: StepRange) -> tuple[array[float], array[float]]:
-        """Return steps and values of the points within *wanted*."""
+    def points(self, series: Series, wanted: StepRange) -> Points:
+        """Return the points within *wanted*."""
         c = tables.points.c
-        query = select(c.step_first, c.step_last, c.packed).where(c.series_id == series.series_id)
-        steps, values = array("d"), array("d")
-        for first, last, packed in self._read(_touching(query, tables.points, wanted).order_by(c.first_seq)):
-            more_steps, more_values = rows.unpack_points(packed)
-            if not (wanted.includes(first) and wanted.includes(last)):
-                more_steps, more_values = _clipped(more_steps, more_values, wanted)
-            steps += more_steps
-            values += more_values
-        return steps, values
+        query = select(c.packed, c.first_time, c.last_time).where(c.series_id == series.series_id)
+        found = self._read(_touching(query, tables.points, wanted).order_by(c.first_seq))
+        points = rows.points_of(found)
+        if wanted == StepRange():
+            return points
+        low, high, before = (
+            default if limit is None else limit
+            for limit, default in ((wanted.first, -math.inf), (wanted.last, math.inf), (wanted.before, math.inf))
+        )
+        is_wanted = (points.steps >= low) & (points.steps <= high) & (points.steps < before)
+        return Points(*(column[is_wanted] for column in points))
 
     def buckets(self, series: Series, level: int, wanted: StepRange) -> list[Bucket]:
         """Return the buckets of *level* that touch *wanted*, in order."""
@@ -315,13 +324,3 @@ def _touching(query: Select[Any], table: Any, wanted: StepRange) -> Select[Any]:
     if wanted.before is not None:
         query = query.where(table.c.step_first < wanted.before)
     return query
-
-
-def _clipped(steps: array[float], values: array[float], wanted: StepRange) -> tuple[array[float], array[float]]:
-    if all(map(operator.le, steps, steps[1:])):
-        begin = 0 if wanted.first is None else bisect_left(steps, wanted.first)
-        end = len(steps) if wanted.last is None else bisect_right(steps, wanted.last)
-        end = end if wanted.before is None else min(end, bisect_left(steps, wanted.before))
-        return steps[begin:end], values[begin:end]
-    kept = [place for place, step in enumerate(steps) if wanted.includes(step)]
-    return array("d", (steps[place] for place in kept)), array("d", (values[place] for place in kept))

@@ -105,6 +105,9 @@ points = Table(
     Column("step_last", Float, nullable=False),
     #: The steps, then the values, as little-endian doubles.
     Column("packed", LargeBinary, nullable=False),
+    #: When the first and the last of the points were printed.
+    Column("first_time", Float, nullable=False, server_default="0"),
+    Column("last_time", Float, nullable=False, server_default="0"),
 )
 
 rollups = Table(

@@ -1,10 +1,9 @@
-"""Thin a series without lying about its extremes."""
+"""Points of a series summed up as they arrive."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -40,24 +39,6 @@ def bucket_of(steps: Sequence[float], values: Sequence[float]) -> Bucket:
     return Bucket(min(steps), max(steps), len(values), len(values), min(values), max(values), total)
 
 
-def points_as_buckets(steps: Iterable[float], values: Iterable[float]) -> Iterator[Bucket]:
-    """Yield every point as a bucket of its own."""
-    for step, value in zip(steps, values, strict=True):
-        yield Bucket(step, step, 1, int(value == value), value, value, value)
-
-
-def thin_points(steps: Sequence[float], values: Sequence[float], resolution: int) -> list[Bucket]:
-    """Return the points in at most *resolution* buckets of neighbours; 0 = every point by itself.
-
-    Slices of points are summed up as wholes, so this is fast for hundreds of thousands of them.
-    """
-    if resolution <= 0 or len(values) <= resolution:
-        return list(points_as_buckets(steps, values))
-    share = len(values) / resolution
-    borders = [round(slot * share) for slot in range(resolution + 1)]
-    return [bucket_of(steps[begin:end], values[begin:end]) for begin, end in pairwise(borders)]
-
-
 def joined(left: Bucket, right: Bucket) -> Bucket:
     """Return both as one."""
     if not left.numbers or not right.numbers:
@@ -75,27 +56,6 @@ def joined(left: Bucket, right: Bucket) -> Bucket:
         maximum,
         total,
     )
-
-
-def thin(buckets: Sequence[Bucket], resolution: int) -> list[Bucket]:
-    """Return at most *resolution* buckets over the same points; 0 = as they are.
-
-    Neighbours are joined so that each result holds about as many points as any other; every minimum
-    and maximum survives in the result that covers it.
-    """
-    if resolution <= 0 or len(buckets) <= resolution:
-        return list(buckets)
-    share = sum(bucket.points for bucket in buckets) / resolution
-    thinned: list[Bucket] = []
-    seen = 0
-    for bucket in buckets:
-        slot = min(int(seen / share), resolution - 1)
-        seen += bucket.points
-        if slot < len(thinned):
-            thinned[-1] = joined(thinned[-1], bucket)
-        else:
-            thinned.append(bucket)
-    return thinned
 
 
 def _bucket_with_holes(steps: Sequence[float], values: Sequence[float]) -> Bucket:

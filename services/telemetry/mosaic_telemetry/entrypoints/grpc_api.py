@@ -19,13 +19,13 @@ from mosaic_telemetry.bootstrap import Parts
 from mosaic_telemetry.domain.facts import Evaluation
 from mosaic_telemetry.domain.series import Series, SeriesKey
 from mosaic_telemetry.entrypoints.metrics import Metrics
-from mosaic_telemetry.handlers.curves import RunSummary, read_curve, run_series, summarise
+from mosaic_telemetry.handlers.curves import STEP, RunSummary, Wanted, read_curve, run_series, summarise
 from mosaic_telemetry.handlers.episodes import StoredEpisode, read_episodes, standing_of
 from mosaic_telemetry.handlers.finish import manifest_of
 from mosaic_telemetry.handlers.lines import Lines, follow_lines, read_lines
 from mosaic_telemetry.handlers.logs import LogEntry, follow_logs, read_logs
 from mosaic_telemetry.handlers.owners import is_shown, shown, wait_until_shown
-from mosaic_telemetry.ports import Position, StepRange
+from mosaic_telemetry.ports import Position
 
 #: Lines in one message of a stream.
 _LINES_PER_CHUNK = 2000
@@ -84,24 +84,25 @@ class TelemetryApi(TelemetryServicer):
         """Return a curve."""
         if not self._is_shown(request.run_id, context):
             return pb.ReadSeriesResponse()
-        wanted = StepRange(
+        wanted = Wanted(
+            request.resolution,
             request.from_step if request.HasField("from_step") else None,
             request.to_step if request.HasField("to_step") else None,
+            request.x or STEP,
+            request.log_x,
+            request.smoothing,
         )
-        curve = read_curve(
-            request.run_id,
-            SeriesKey(request.key.name, request.key.agent),
-            resolution=request.resolution,
-            wanted=wanted,
-            attempt=request.attempt,
-            store=self._store,
-        )
+        key = SeriesKey(request.key.name, request.key.agent)
+        curve = read_curve(request.run_id, key, wanted, attempt=request.attempt, store=self._store)
+        buckets = curve.buckets
         return pb.ReadSeriesResponse(
-            steps=[bucket.middle for bucket in curve.buckets],
-            means=[bucket.mean for bucket in curve.buckets],
-            minima=[bucket.minimum for bucket in curve.buckets],
-            maxima=[bucket.maximum for bucket in curve.buckets],
-            counts=[bucket.points for bucket in curve.buckets],
+            steps=buckets.middles.tolist(),
+            means=buckets.means.tolist(),
+            minima=buckets.minima.tolist(),
+            maxima=buckets.maxima.tolist(),
+            counts=buckets.points.tolist(),
+            lasts=buckets.lasts.tolist(),
+            smoothed=buckets.smoothed.tolist() if wanted.smoothing else [],
             total_points=curve.total_points,
             unit=curve.unit,
         )

@@ -2,25 +2,77 @@
 
 from __future__ import annotations
 
-from array import array
+import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeAlias
 
-from mosaic.errors import NotFound, did_you_mean
+import numpy as np
+
+from mosaic.errors import BadInput, NotFound, did_you_mean
 from mosaic_telemetry.domain.counting import EVERYTHING, NOTHING, Counted
-from mosaic_telemetry.domain.downsample import Bucket, bucket_of, thin, thin_points
+from mosaic_telemetry.domain.downsample import Bucket
 from mosaic_telemetry.domain.facts import EpisodeSummary
 from mosaic_telemetry.domain.series import LEVELS, Series, SeriesKey
+from mosaic_telemetry.domain.thinning import Buckets, Cut, as_buckets, as_points, cut_for, gathered, smooth
 from mosaic_telemetry.handlers.episodes import Standing, standing_of, summarise_episodes
-from mosaic_telemetry.ports import EventStore, StepRange
+from mosaic_telemetry.ports import EventStore, Points, StepRange
+
+#: A series of one attempt, and what counts of it.
+Span: TypeAlias = tuple[Series, StepRange]
+
+
+#: What a curve can be drawn over: its own steps, the time of day, or the seconds since the run was first heard of.
+STEP, TIME, RELATIVE = "step", "time", "relative"
+AXES = (STEP, TIME, RELATIVE)
+#: Rollups of which fewer than so many would be in a bucket are too coarse: their points are read instead.
+_ROLLUPS_PER_BUCKET = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be seen of a curve."""
+
+    #: Buckets at the most; 0 = every point.
+    resolution: int = 0
+    first: float | None = None
+    last: float | None = None
+    x: str = STEP
+    #: Cut x by its logarithm; points at or below 0 are then not shown.
+    is_log: bool = False
+    #: Weight of the past in a moving average over every point, below 1; 0 = none.
+    smoothing: float = 0.0
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a stretch of the curve is wanted."""
+        return self.first is not None or self.last is not None
+
+    def check(self) -> None:
+        """Return if it can be answered.
+
+        Raises:
+            BadInput: lists what cannot.
+        """
+        faults = [] if self.x in AXES else [f"x is {self.x!r}{did_you_mean(self.x, AXES)} (one of {', '.join(AXES)})"]
+        ends = (("from", self.first), ("to", self.last))
+        faults += [
+            f"{name} is {end}: a finite number" for name, end in ends if end is not None and not math.isfinite(end)
+        ]
+        if self.resolution < 0:
+            faults.append(f"resolution is {self.resolution}: at least 0, which is every point")
+        if not 0 <= self.smoothing < 1:
+            faults.append(f"smoothing is {self.smoothing:g}: at least 0, below 1")
+        if faults:
+            raise BadInput("curve", faults)
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
     """A series, thinned."""
 
-    buckets: list[Bucket]
+    buckets: Buckets
     #: Points of the whole series that count, wanted or not.
     total_points: int
     unit: str
@@ -40,36 +92,25 @@ class RunSummary:
     is_finished: bool = False
 
 
-def read_curve(
-    run_id: str,
-    key: SeriesKey,
-    *,
-    resolution: int,
-    wanted: StepRange,
-    attempt: int = 0,
-    store: EventStore,
-) -> Curve:
-    """Return at most *resolution* buckets of a series (0 = every point).
+def read_curve(run_id: str, key: SeriesKey, wanted: Wanted, *, attempt: int = 0, store: EventStore) -> Curve:
+    """Return a series as it is *wanted*, in whole buckets: those at the ends reach beyond what was asked for.
 
     Over all attempts (0) it is the curve of the run: of each attempt that part which counts.
 
     Raises:
         NotFound: the run has no such series; the nearest name is suggested.
+        BadInput: nothing can be wanted so.
 
     """
+    wanted.check()
     series = store.series(run_id, attempt=attempt)
     parts = [one for one in series if one.key == key]
     if not parts:
         raise NotFound(_no_such_series(run_id, key, {one.key.name for one in series}))
-    counted = EVERYTHING if attempt else standing_of(run_id, store).counted
-    spans = _counted_spans(parts, counted, wanted)
-    level = _level(spans, resolution, store)
-    total = sum(_points_of(part, span, store) for part, span in _counted_spans(parts, counted, StepRange()))
+    spans = _counted_spans(parts, EVERYTHING if attempt else standing_of(run_id, store).counted)
+    total = sum(_points_of(part, span, store) for part, span in spans)
     unit = parts[-1].unit or parts[0].unit
-    if not level:
-        return Curve(_thinned_points(spans, resolution, store), total, unit)
-    buckets = [bucket for part, span in spans for bucket in _buckets(part, level, span, store)]
-    return Curve(thin(buckets, resolution), total, unit)
+    return Curve(_thinned(run_id, spans, wanted, store), total, unit)
 
 
 def run_series(standing: Standing, store: EventStore) -> list[Series]:
@@ -90,9 +131,9 @@ def _no_such_series(run_id: str, key: SeriesKey, names: Collection[str]) -> str:
     return f"run {run_id} has no series {key.name!r}{of}{did_you_mean(key.name, names)} (known: {known})"
 
 
-def _counted_spans(parts: Sequence[Series], counted: Counted, wanted: StepRange) -> list[tuple[Series, StepRange]]:
+def _counted_spans(parts: Sequence[Series], counted: Counted) -> list[Span]:
     """Return what counts of each of *parts*, which are one series in several attempts, in order."""
-    spans: list[tuple[Series, StepRange]] = []
+    spans: list[Span] = []
     before: float | None = None
     for part in reversed(parts):
         cut = counted.of(part.stream.attempt)
@@ -100,15 +141,14 @@ def _counted_spans(parts: Sequence[Series], counted: Counted, wanted: StepRange)
         if cut == NOTHING or not (before is None or part.first_step < before):
             continue
         last = cut.last_step if part.is_in_training_steps else None
-        lasts = [one for one in (wanted.last, last) if one is not None]
-        spans.append((part, replace(wanted, last=min(lasts, default=None), before=before)))
+        spans.append((part, StepRange(last=last, before=before)))
         before = part.first_step if before is None else min(before, part.first_step)
     return spans[::-1]
 
 
 def _as_counted(parts: Sequence[Series], counted: Counted, store: EventStore) -> Series | None:
     whole: Series | None = None
-    for part, span in _counted_spans(parts, counted, StepRange()):
+    for part, span in _counted_spans(parts, counted):
         kept = part if span == StepRange() else _part_within(part, span, store)
         if kept is not None:
             whole = kept if whole is None else kept.continuing(whole)
@@ -116,61 +156,91 @@ def _as_counted(parts: Sequence[Series], counted: Counted, store: EventStore) ->
 
 
 def _part_within(series: Series, span: StepRange, store: EventStore) -> Series | None:
-    steps, values = store.points(series, span)
-    return Series(series.stream, series.key, series.unit).extend(steps, values)[0] if steps else None
+    points = store.points(series, span)
+    fresh = Series(series.stream, series.key, series.unit)
+    return fresh.extend(points.steps.tolist(), points.values.tolist())[0] if len(points.steps) else None
 
 
 def _points_of(series: Series, span: StepRange, store: EventStore) -> int:
     if span == StepRange():
         return series.count
-    return sum(bucket.points for bucket in _buckets(series, LEVELS[-1], span, store))
+    touching = store.buckets(series, LEVELS[-1], span)
+    inside = [bucket for bucket in touching if span.includes(bucket.step_first) and span.includes(bucket.step_last)]
+    cut = [bucket for bucket in touching if bucket not in inside]
+    return sum(bucket.points for bucket in inside) + sum(_points_within(series, bucket, span, store) for bucket in cut)
 
 
-def _level(spans: Sequence[tuple[Series, StepRange]], resolution: int, store: EventStore) -> int:
-    """Return the coarsest level that still has *resolution* buckets; 0 = the points themselves."""
-    if resolution <= 0:
+def _points_within(series: Series, bucket: Bucket, span: StepRange, store: EventStore) -> int:
+    last = bucket.step_last if span.last is None else min(bucket.step_last, span.last)
+    return len(store.points(series, StepRange(bucket.step_first, last, span.before)).steps)
+
+
+def _thinned(run_id: str, spans: Sequence[Span], wanted: Wanted, store: EventStore) -> Buckets:
+    ends = _known_ends(spans, wanted)
+    cut = cut_for(*ends, wanted.resolution, is_log=wanted.is_log) if ends and wanted.resolution else None
+    # A rollup that is cut where a later attempt begins would show what does not count.
+    is_whole = all(span == StepRange() for _, span in spans)
+    spans = _narrowed(spans, wanted, ends, cut)
+    level = _level(spans, wanted, store) if is_whole else 0
+    if level:
+        found = as_buckets([bucket for part, span in spans for bucket in store.buckets(part, level, span)])
+    else:
+        found = _points(run_id, spans, wanted, store)
+    is_shown = np.isfinite(found.first) & (found.first > (0.0 if wanted.is_log else -np.inf))
+    found = found if is_shown.all() else found.taken(is_shown)
+    if not len(found) or not (wanted.resolution or wanted.is_part):
+        return found
+    low = found.first[0] if wanted.first is None or (wanted.is_log and wanted.first <= 0) else wanted.first
+    high = max(low, found.final.max() if wanted.last is None else wanted.last)
+    most = wanted.resolution or len(found)
+    cut = cut or cut_for(low, high, most, is_log=wanted.is_log)
+    if wanted.is_part:
+        places, (begin, end) = cut.places(found.first), cut.places(np.array([low, high]))
+        found = found.taken((places >= begin) & (places <= end))
+    return found if not level and len(found) <= most else gathered(found, cut)
+
+
+def _known_ends(spans: Sequence[Span], wanted: Wanted) -> tuple[float, float] | None:
+    """Return from where to where on x, if that is known before any point is read."""
+    if wanted.x != STEP or wanted.is_log or not spans:
+        return None
+    low = min(part.first_step for part, _ in spans) if wanted.first is None else wanted.first
+    lasts = [part.last_step if span.last is None else min(part.last_step, span.last) for part, span in spans]
+    high = max(lasts) if wanted.last is None else wanted.last
+    return (low, max(low, high)) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def _narrowed(
+    spans: Sequence[Span], wanted: Wanted, ends: tuple[float, float] | None, cut: Cut | None
+) -> Sequence[Span]:
+    """Return *spans* as far as they must be read; a moving average begins at the beginning."""
+    if ends is None or cut is None or wanted.smoothing or not wanted.is_part:
+        return spans
+    begin, end = cut.places(np.array(ends))
+    low, high = cut.border(begin), cut.border(end + 1)
+    return [
+        (part, StepRange(low, high if span.last is None else min(high, span.last), span.before)) for part, span in spans
+    ]
+
+
+def _level(spans: Sequence[Span], wanted: Wanted, store: EventStore) -> int:
+    """Return the coarsest level that still has enough rollups in every bucket; 0 = the points themselves."""
+    if not wanted.resolution or wanted.x != STEP or wanted.smoothing:
         return 0
-    points = sum(_points_in(part, span, store) for part, span in spans)
-    return max((level for level in LEVELS if points / level >= resolution), default=0)
+    least = wanted.resolution * _ROLLUPS_PER_BUCKET
+    if sum(part.count for part, _ in spans) < least * LEVELS[0]:
+        return 0
+    points = sum(bucket.points for part, span in spans for bucket in store.buckets(part, LEVELS[-1], span))
+    return max((level for level in LEVELS if points / level >= least), default=0)
 
 
-def _points_in(series: Series, span: StepRange, store: EventStore) -> int:
-    if span == StepRange():
-        return series.count
-    return sum(bucket.points for bucket in store.buckets(series, LEVELS[-1], span))
-
-
-def _thinned_points(spans: Sequence[tuple[Series, StepRange]], resolution: int, store: EventStore) -> list[Bucket]:
-    steps, values = array("d"), array("d")
-    for series, span in spans:
-        more_steps, more_values = store.points(series, span)
-        steps.extend(more_steps)
-        values.extend(more_values)
-    return thin_points(steps, values, resolution)
-
-
-def _buckets(series: Series, level: int, span: StepRange, store: EventStore) -> list[Bucket]:
-    buckets: list[Bucket] = []
-    for bucket in store.buckets(series, level, span):
-        buckets += [bucket] if _is_inside(bucket, span) else _clipped(series, bucket, span, store)
-    return buckets
-
-
-def _is_inside(bucket: Bucket, span: StepRange) -> bool:
-    return span.includes(bucket.step_first) and span.includes(bucket.step_last)
-
-
-def _clipped(series: Series, bucket: Bucket, span: StepRange, store: EventStore) -> list[Bucket]:
-    """Return a bucket of those points of *bucket* that are within *span*, if any."""
-    firsts = [bucket.step_first, span.first]
-    lasts = [bucket.step_last, span.last]
-    clip = StepRange(
-        max(first for first in firsts if first is not None),
-        min(last for last in lasts if last is not None),
-        span.before,
-    )
-    steps, values = store.points(series, clip)
-    return [bucket_of(steps, values)] if steps else []
+def _points(run_id: str, spans: Sequence[Span], wanted: Wanted, store: EventStore) -> Buckets:
+    found = [store.points(part, span) for part, span in spans] or [Points(*(np.empty(0),) * 3)]
+    steps, values, times = (np.concatenate(column) for column in zip(*found, strict=True))
+    if wanted.x == RELATIVE:
+        times = times - min((one.first_time or 0.0 for one in store.timelines(run_id)), default=0.0)
+    smoothed = smooth(values, wanted.smoothing) if wanted.smoothing else None
+    return as_points(steps if wanted.x == STEP else times, values, smoothed)
 
 
 def _summary(run_id: str, store: EventStore) -> RunSummary:

@@ -187,6 +187,7 @@ def _blocks_of(
             if key in blocks:
                 blocks[key].steps.extend(points.steps)
                 blocks[key].values.extend(points.values)
+                blocks[key] = blocks[key]._replace(last_time=piece.frame.times[-1][1])
                 continue
             if key not in known:
                 if room <= 0:
@@ -195,7 +196,8 @@ def _blocks_of(
                 room -= 1
             series = known.get(key) or Series(stream, key, points.unit or "")
             first_seq = piece.frame.first_seq + points.first_line
-            blocks[key] = PointBlock(series, first_seq, points.steps, points.values)
+            times = (piece.frame.times[0][1], piece.frame.times[-1][1])
+            blocks[key] = PointBlock(series, first_seq, points.steps, points.values, *times)
     return blocks, refused
 
 

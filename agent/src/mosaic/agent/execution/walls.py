@@ -29,6 +29,8 @@ class Walls:
 
     #: Places of which an attempt may use its own run directory and what its run names, no more.
     hidden: Collection[Path] = ()
+    #: Of those, places that every attempt may read.
+    shown: Collection[Path] = ()
     #: User ids that nobody else uses, one for each attempt at a time; empty = all share the agent's.
     uids: range = range(0)
     _taken: set[int] = field(default_factory=set)
@@ -68,7 +70,7 @@ class Walls:
         for path in _all_but(Path("/"), hidden):
             yield path, ALL
         yield own.resolve(), ALL
-        for path in readable:
+        for path in (*self.shown, *readable):
             yield path, Access.READ_FILE
 
 

@@ -99,23 +99,29 @@ class ListSeriesResponse(_message.Message):
     def __init__(self, series: _Optional[_Iterable[_Union[SeriesInfo, _Mapping]]] = ...) -> None: ...
 
 class ReadSeriesRequest(_message.Message):
-    __slots__ = ("run_id", "key", "resolution", "from_step", "to_step", "attempt")
+    __slots__ = ("run_id", "key", "resolution", "from_step", "to_step", "attempt", "x", "log_x", "smoothing")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     RESOLUTION_FIELD_NUMBER: _ClassVar[int]
     FROM_STEP_FIELD_NUMBER: _ClassVar[int]
     TO_STEP_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    X_FIELD_NUMBER: _ClassVar[int]
+    LOG_X_FIELD_NUMBER: _ClassVar[int]
+    SMOOTHING_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     key: SeriesKey
     resolution: int
     from_step: float
     to_step: float
     attempt: int
-    def __init__(self, run_id: _Optional[str] = ..., key: _Optional[_Union[SeriesKey, _Mapping]] = ..., resolution: _Optional[int] = ..., from_step: _Optional[float] = ..., to_step: _Optional[float] = ..., attempt: _Optional[int] = ...) -> None: ...
+    x: str
+    log_x: bool
+    smoothing: float
+    def __init__(self, run_id: _Optional[str] = ..., key: _Optional[_Union[SeriesKey, _Mapping]] = ..., resolution: _Optional[int] = ..., from_step: _Optional[float] = ..., to_step: _Optional[float] = ..., attempt: _Optional[int] = ..., x: _Optional[str] = ..., log_x: _Optional[bool] = ..., smoothing: _Optional[float] = ...) -> None: ...
 
 class ReadSeriesResponse(_message.Message):
-    __slots__ = ("steps", "means", "minima", "maxima", "counts", "total_points", "unit")
+    __slots__ = ("steps", "means", "minima", "maxima", "counts", "total_points", "unit", "lasts", "smoothed")
     STEPS_FIELD_NUMBER: _ClassVar[int]
     MEANS_FIELD_NUMBER: _ClassVar[int]
     MINIMA_FIELD_NUMBER: _ClassVar[int]
@@ -123,6 +129,8 @@ class ReadSeriesResponse(_message.Message):
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_POINTS_FIELD_NUMBER: _ClassVar[int]
     UNIT_FIELD_NUMBER: _ClassVar[int]
+    LASTS_FIELD_NUMBER: _ClassVar[int]
+    SMOOTHED_FIELD_NUMBER: _ClassVar[int]
     steps: _containers.RepeatedScalarFieldContainer[float]
     means: _containers.RepeatedScalarFieldContainer[float]
     minima: _containers.RepeatedScalarFieldContainer[float]
@@ -130,7 +138,9 @@ class ReadSeriesResponse(_message.Message):
     counts: _containers.RepeatedScalarFieldContainer[int]
     total_points: int
     unit: str
-    def __init__(self, steps: _Optional[_Iterable[float]] = ..., means: _Optional[_Iterable[float]] = ..., minima: _Optional[_Iterable[float]] = ..., maxima: _Optional[_Iterable[float]] = ..., counts: _Optional[_Iterable[int]] = ..., total_points: _Optional[int] = ..., unit: _Optional[str] = ...) -> None: ...
+    lasts: _containers.RepeatedScalarFieldContainer[float]
+    smoothed: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, steps: _Optional[_Iterable[float]] = ..., means: _Optional[_Iterable[float]] = ..., minima: _Optional[_Iterable[float]] = ..., maxima: _Optional[_Iterable[float]] = ..., counts: _Optional[_Iterable[int]] = ..., total_points: _Optional[int] = ..., unit: _Optional[str] = ..., lasts: _Optional[_Iterable[float]] = ..., smoothed: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Episode(_message.Message):
     __slots__ = ("attempt", "seq", "index", "agent", "episode_return", "length", "step", "time", "kind", "counted")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pika
 from pika.adapters.blocking_connection import BlockingChannel
@@ -38,7 +39,18 @@ def connection_parameters(url: str, name: str) -> pika.URLParameters:
 
 def tls_options(url: str) -> dict[str, Any] | None:
     """Return how Celery is to connect to *url*: with TLS, it would take any host that shows a good certificate."""
-    return {"cert_reqs": ssl.CERT_REQUIRED, "server_hostname": None} if url.startswith("amqps://") else None
+    if not url.startswith("amqps://"):
+        return None
+    return {"cert_reqs": ssl.CERT_REQUIRED, "server_hostname": urlsplit(url).hostname}
+
+
+def described(error: BaseException) -> str:
+    """Return in words why a connection broke; pika puts the reason into wrappers that print nothing of it."""
+    while inner := getattr(error, "exceptions", None) or [getattr(error, "exception", None)]:
+        if not isinstance(inner[-1], BaseException):
+            break
+        error = inner[-1]
+    return f"{type(error).__name__}: {error}" if str(error) else repr(error)
 
 
 def declare(channel: BlockingChannel, topology: Topology) -> None:

@@ -18,7 +18,7 @@ from pika.adapters.blocking_connection import BlockingChannel
 from pika.exceptions import AMQPConnectionError, AMQPError
 
 from mosaic.errors import Unavailable
-from mosaic.messaging.connection import connection_parameters, declare, pauses
+from mosaic.messaging.connection import connection_parameters, declare, described, pauses
 from mosaic.messaging.topology import QueueSpec, Topology
 
 #: How long the thread that speaks to the broker waits for news before it looks at the stop event.
@@ -98,7 +98,7 @@ def consume(
             session.serve(stop)
         except Exception as error:
             # Whatever a breaking connection raises, unsettled messages are back in the queue: begin anew.
-            listener(f"{type(error).__name__}: {error}")
+            listener(described(error))
             stop.wait(next(retries))
         finally:
             session.close()

@@ -14,7 +14,7 @@ import pika
 from pika.exceptions import ChannelClosedByBroker
 
 from mosaic.errors import BrokerUnavailable, MessageRefused, QueueUnavailable
-from mosaic.messaging.connection import connection_parameters, pauses
+from mosaic.messaging.connection import connection_parameters, described, pauses
 
 _PERSISTENT = 2
 #: AMQP's PRECONDITION_FAILED: here, that a message is larger than the broker allows.
@@ -123,7 +123,7 @@ class Publisher:
                 fault = link.fault
             except Exception as error:
                 # Whatever a breaking connection raises, nothing unconfirmed is taken for sent: begin anew.
-                fault = f"{type(error).__name__}: {error}"
+                fault = described(error)
             if link.was_open:
                 retries = pauses()
             with self._changed:
@@ -241,7 +241,7 @@ class _Link:
         self.fault = "the broker is short of memory or disk and blocks publishers"
 
     def _channel_closed(self, _channel: Any, reason: Exception) -> None:
-        self.fault = f"{type(reason).__name__}: {reason}"
+        self.fault = described(reason)
         if isinstance(reason, ChannelClosedByBroker) and reason.reply_code == _TOO_LARGE:
             self._refusal = reason.reply_text
         if self._connection.is_open:
@@ -249,7 +249,7 @@ class _Link:
 
     def _ended(self, reason: Any) -> None:
         if not self.was_open:
-            self.fault = f"{type(reason).__name__}: {reason}"
+            self.fault = described(reason)
         self._connection.ioloop.stop()
 
     def _fail_everything(self) -> None:
