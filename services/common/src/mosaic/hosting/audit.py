@@ -95,14 +95,18 @@ class AuditTable:
         """Declare the tables of *service* in *metadata*."""
         self._service = service
         self.entries, self.head = _tables(service, metadata)
+        # Built once: every change of the platform passes here.
+        self._lock = sa.select(self.head).with_for_update()
+        self._insert = sa.insert(self.entries)
+        self._move = sa.update(self.head).values(seq=sa.bindparam("new_seq"), hash=sa.bindparam("new_hash"))
 
     def append(self, connection: Connection, entry: AuditEntry) -> AuditEntry:
         """Write *entry* behind the last one; it is there when the transaction of *connection* is."""
-        last = connection.execute(sa.select(self.head).with_for_update()).one()
+        last = connection.execute(self._lock).one()
         entry = replace(_bounded(entry), service=self._service, seq=last.seq + 1)
         entry = replace(entry, hash=entry.chained(last.hash))
-        connection.execute(sa.insert(self.entries).values(_row(entry)))
-        connection.execute(sa.update(self.head).values(seq=entry.seq, hash=entry.hash))
+        connection.execute(self._insert, _row(entry))
+        connection.execute(self._move, {"new_seq": entry.seq, "new_hash": entry.hash})
         return entry
 
     def read(
