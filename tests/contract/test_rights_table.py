@@ -121,6 +121,8 @@ class Verb:
     holds: Callable[[list[Any], str, TeamName], bool] = lambda answers, run_id, team: True
     #: The thing is of the team or of whoever asks, not of another member.
     is_of_team: bool = False
+    #: Whoever may ask may ask of every thing, be it there or not.
+    is_of_fleet: bool = False
 
 
 def _run_verb(service: str, method: str, kind: Any, permission: Permission = Permission.RUNS_READ) -> Verb:
@@ -129,6 +131,11 @@ def _run_verb(service: str, method: str, kind: Any, permission: Permission = Per
 
 def _listing(service: str, method: str, kind: Any, permission: Permission, holds: Callable[..., bool]) -> Verb:
     return Verb(service, method, permission, permission, lambda world, place: kind(), holds, is_of_team=True)
+
+
+def _of_fleet(method: str, request: Any) -> Verb:
+    admit = Permission.AGENTS_ADMIT
+    return Verb(REGISTRY, method, admit, admit, lambda world, place: request, is_of_fleet=True)
 
 
 def _team(name: str, **terms: Any) -> Any:
@@ -235,6 +242,9 @@ VERBS = {
         P.FLEET_READ,
         lambda world, place: registry_pb2.DrainRequest(node_id="n1", draining=True),
     ),
+    "invite": _of_fleet("Invite", registry_pb2.InviteRequest(uses=1, ttl_s=60)),
+    "list the admitted": _of_fleet("ListAdmitted", registry_pb2.ListAdmittedRequest()),
+    "revoke an agent": _of_fleet("RevokeAgent", registry_pb2.RevokeAgentRequest(agent_id="a1")),
     "audit": _listing(
         AUDIT,
         "ReadAudit",
@@ -265,7 +275,7 @@ def outcome(world: World, verb: Verb, role: Role, place: Place) -> str:
         return "forbidden"
     except (NotFound, BadInput) as error:
         # Of a manifest that is not written yet one hears only who may see the run.
-        return "ok" if "no manifest yet" in str(error) else "not found"
+        return "ok" if verb.is_of_fleet or "no manifest yet" in str(error) else "not found"
     except Refused:
         return "ok"  # who may, but not in this state
     return "ok" if verb.holds(answers, world.runs[place], place[1]) else "not found"

@@ -15,6 +15,7 @@ from types import TracebackType
 from compose.make_secrets import rights
 from mosaic.client import Login, Mosaic
 from mosaic.errors import MosaicError
+from mosaic.hosting.pki import CA_FILE
 from mosaic.hosting.settings import SHARED, variable_of
 from mosaic.testing.certificates import Certificates, environment
 from mosaic.testing.ports import free_port
@@ -65,6 +66,7 @@ class Stack:
         self.certificates = Certificates(self.folder / "pki")
         self.broker_url = self._closing.enter_context(fresh_vhost(self.servers.rabbitmq))
         self._second_scheduler = free_port()
+        self.join_address = f"127.0.0.1:{free_port()}"
         self._event_key = secrets.token_hex(32)
         self._chosen: dict[str, dict[str, str]] = {}
         self._ports = {name: (free_port(), free_port()) for name in (*SERVICES, "console")}
@@ -179,7 +181,12 @@ class Stack:
         return part, Login(f"http://127.0.0.1:{port}", _TOKEN)
 
     def _registry_settings(self) -> dict[str, str]:
-        return {"heartbeat_interval_s": "0.5", "heartbeat_timeout_s": str(self.lease_s)}
+        return {
+            "heartbeat_interval_s": "0.5",
+            "heartbeat_timeout_s": str(self.lease_s),
+            "ca_key_file": str(self.folder / "pki" / CA_FILE),
+            "join_address": self.join_address,
+        }
 
     def _scheduler_settings(self) -> dict[str, str]:
         return {
@@ -229,7 +236,9 @@ class Stack:
         settings = {variable_of(prefix, key): value for key, value in chosen.items()}
         own = (prefix + "_", *SHARED.values())
         settings |= {key: value for key, value in self.settings.items() if key.startswith(own)}
-        tls = self.certificates.agent(name) if module == "mosaic.agent" else self.certificates.service(service)
-        settings |= environment(tls)
+        if module != "mosaic.agent":
+            settings |= environment(self.certificates.service(service))
+        elif "join_url" not in chosen:
+            settings |= environment(self.certificates.agent(name))
         settings["MOSAIC_GPUS"] = "sim:4"
         return Part(name, [sys.executable, "-m", module], settings, folder=self.folder, health=f"127.0.0.1:{health}")

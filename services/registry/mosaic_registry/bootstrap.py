@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 from sqlalchemy import Engine
 
@@ -11,10 +12,11 @@ from mosaic.hosting.changes import ChangeSignal, Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.ids import UserName
 from mosaic_registry.adapters.argon2_passwords import Argon2Passwords
+from mosaic_registry.adapters.fleet_issuer import FleetIssuer
 from mosaic_registry.adapters.sql_catalog import CHANNEL, SqlCatalog
 from mosaic_registry.adapters.sql_people import SqlPeople
 from mosaic_registry.handlers.first_admin import add_first_admin
-from mosaic_registry.ports import Catalog, Clock, Passwords, People
+from mosaic_registry.ports import Catalog, Clock, Issuer, Passwords, People
 from mosaic_registry.settings import Settings
 
 
@@ -26,6 +28,8 @@ class Parts:
     catalog: Catalog
     people: People
     passwords: Passwords
+    #: None where agents get their certificates elsewhere.
+    issuer: Issuer | None
     #: Rings when the fleet may have changed.
     changes: ChangeSignal
     #: None where only this process changes the catalog.
@@ -55,6 +59,7 @@ def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
         catalog=SqlCatalog(engine),
         people=people,
         passwords=passwords,
+        issuer=FleetIssuer(Path(settings.ca_key_file), Path(settings.tls_ca_file)) if settings.ca_key_file else None,
         changes=changes,
         notifications=Notifications(settings.database_url, CHANNEL, changes.notify) if shared else None,
         clock=clock,

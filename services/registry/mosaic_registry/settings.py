@@ -21,6 +21,11 @@ class Settings(TlsSettings):
     heartbeat_timeout_s: float = 20.0
     #: A dead agent is shown for so long before it is forgotten.
     forget_after_s: float = 86_400.0
+    #: The CA's certificate and its key in one file, with which agents that join are given certificates; empty = agents
+    #: get theirs elsewhere.
+    ca_key_file: str = ""
+    #: Where agents join: HTTPS, without a certificate of theirs; empty = nowhere.
+    join_address: str = ""
     #: Who becomes the first admin, when the fleet has none yet.
     admin: str = ""
     #: Of the first admin; better `MOSAIC_REGISTRY_ADMIN_PASSWORD_FILE`. Read only while there is no admin.

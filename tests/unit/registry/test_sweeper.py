@@ -36,6 +36,7 @@ def parts() -> Parts:
         catalog=InMemoryCatalog(),
         people=InMemoryPeople(),
         passwords=PlainPasswords(),
+        issuer=None,
         changes=ChangeSignal(),
         notifications=None,
         clock=lambda: NOON + seconds(60),

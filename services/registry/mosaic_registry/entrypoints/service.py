@@ -17,6 +17,7 @@ from mosaic_registry.bootstrap import build, utc_now
 from mosaic_registry.entrypoints.audit_api import AUDIT, AuditApi
 from mosaic_registry.entrypoints.grpc_api import RegistryApi
 from mosaic_registry.entrypoints.identity_api import IdentityApi
+from mosaic_registry.entrypoints.join_server import JoinServer
 from mosaic_registry.entrypoints.sweeper import Sweeper
 from mosaic_registry.handlers.first_admin import end_owner_tokens, token_for_owner
 from mosaic_registry.ports import Clock
@@ -32,13 +33,18 @@ class RegistryService:
         self._owner: UserName | None = None
         self._identity = IdentityApi(self._parts)
         self._sweeper = Sweeper(self._parts, metrics)
+        self._join = JoinServer(settings.join_address, settings.tls, self._parts) if settings.join_address else None
 
     def registrations(self) -> Sequence[Registration]:
         """Return its gRPC services."""
         trail = AuditApi(self._parts.catalog)
         return [
             Registration(
-                "mosaic.wire.v1.Registry", self._api, add_RegistryServicer_to_server, note=self._parts.catalog.note
+                "mosaic.wire.v1.Registry",
+                self._api,
+                add_RegistryServicer_to_server,
+                self._api.is_denied,
+                self._parts.catalog.note,
             ),
             Registration("mosaic.wire.v1.Identity", self._identity, add_IdentityServicer_to_server),
             Registration(AUDIT, trail, add_AuditServicer_to_server),
@@ -49,6 +55,11 @@ class RegistryService:
         self._owner = user
         return token_for_owner(user, people=self._parts.people, now=self._parts.clock())
 
+    @property
+    def join_address(self) -> str:
+        """Where agents join; empty = nowhere."""
+        return self._join.address if self._join else ""
+
     def probes(self) -> Mapping[str, Probe]:
         """Return what its readiness depends on."""
         return {"database": self._database_fault, "sweeper": self._sweeper.fault}
@@ -58,11 +69,15 @@ class RegistryService:
         if self._parts.notifications:
             self._parts.notifications.start()
         self._sweeper.start()
+        if self._join:
+            self._join.start()
 
     def stop(self) -> None:
         """End the streams and threads, and let go of the database."""
         if self._owner is not None:
             end_owner_tokens(self._owner, people=self._parts.people)
+        if self._join:
+            self._join.stop()
         self._api.end_streams()
         self._sweeper.stop()
         if self._parts.notifications:
