@@ -19,8 +19,6 @@ import mosaic.client
 from mosaic.cli.app import app
 from mosaic.hosting.rights import GRANTS
 from mosaic.model.identity import TEAM_ROLES, Permission, Role, Scope
-from mosaic_console.entrypoints.app import ROUTERS
-from mosaic_console.entrypoints.needs import permission_of
 from mosaic_telemetry.domain import manifest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,17 +112,8 @@ def rights_page(comments: Comments, table: Table) -> Iterator[str]:
     yield ""
     yield "Every route, gRPC method and topic of the live stream declares one; one that declares none is closed."
     yield ""
-    served: dict[Permission, list[str]] = {permission: [] for permission in Permission}
-    for route in (route for router in ROUTERS for route in router.routes):
-        permission = permission_of(route)
-        if permission is not None:
-            methods = " ".join(sorted(getattr(route, "methods", None) or ()))
-            served[permission].append(f"`{methods} {getattr(route, 'path', '')}`")
-    rows = [
-        (f"`{permission.value}`", verbs.get(permission.name, ""), "<br>".join(sorted(routes)))
-        for permission, routes in served.items()
-    ]
-    yield from table(("permission", "what it is", "routes"), rows)
+    rows = [(f"`{permission.value}`", verbs.get(permission.name, "")) for permission in Permission]
+    yield from table(("permission", "what it is"), rows)
 
 
 def _scope(scope: Scope | None) -> str:
