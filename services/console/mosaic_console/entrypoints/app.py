@@ -11,6 +11,7 @@ from mosaic.model.identity import Permission
 from mosaic_console.bootstrap import Parts, build
 from mosaic_console.domain.problem import Problem
 from mosaic_console.entrypoints import (
+    api_agents,
     api_audit,
     api_fleet,
     api_live,
@@ -28,7 +29,7 @@ from mosaic_console.entrypoints.streams import Streams
 from mosaic_console.settings import Settings
 
 _about = APIRouter(prefix="/api/v1", tags=["about"])
-_APIS = (api_runs, api_results, api_fleet, api_secrets, api_audit, api_live)
+_APIS = (api_runs, api_results, api_fleet, api_agents, api_secrets, api_audit, api_live)
 _MODULES = (sign_in, *_APIS, pages, pages_compare)
 #: Everything that is served; the door looks here for what a route needs.
 ROUTERS = (*(module.router for module in _MODULES), _about)
