@@ -12,11 +12,13 @@ from mosaic.hosting.changes import ChangeSignal, Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.ids import UserName
 from mosaic_registry.adapters.argon2_passwords import Argon2Passwords
+from mosaic_registry.adapters.cluster_tokens import ClusterTokens, from_cluster, from_file
 from mosaic_registry.adapters.fleet_issuer import FleetIssuer
 from mosaic_registry.adapters.sql_catalog import CHANNEL, SqlCatalog
 from mosaic_registry.adapters.sql_people import SqlPeople
+from mosaic_registry.handlers.admission import stand_by
 from mosaic_registry.handlers.first_admin import add_first_admin
-from mosaic_registry.ports import Catalog, Clock, Issuer, Passwords, People
+from mosaic_registry.ports import Catalog, Clock, Issuer, Passwords, People, PodTokens
 from mosaic_registry.settings import Settings
 
 
@@ -30,6 +32,8 @@ class Parts:
     passwords: Passwords
     #: None where agents get their certificates elsewhere.
     issuer: Issuer | None
+    #: None where there is no cluster whose pods may join.
+    pods: PodTokens | None
     #: Rings when the fleet may have changed.
     changes: ChangeSignal
     #: None where only this process changes the catalog.
@@ -45,6 +49,15 @@ def utc_now() -> datetime:
     return datetime.now(timezone.utc)
 
 
+def _pods(settings: Settings) -> PodTokens | None:
+    where = settings.kubernetes_jwks
+    if not where:
+        return None
+    accounts = [one.strip() for one in settings.kubernetes_accounts.split(",") if one.strip()]
+    source = from_cluster(where) if where.startswith("https://") else from_file(Path(where))
+    return ClusterTokens(source, issuer=settings.kubernetes_issuer, accounts=accounts)
+
+
 def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
     """Connect everything and bring the schema up to date."""
     engine = open_engine(settings.database_url)
@@ -54,12 +67,16 @@ def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
         add_first_admin(UserName(settings.admin), settings.admin_password, people=people, passwords=passwords)
     changes = ChangeSignal()
     shared = engine.dialect.name == "postgresql"
+    catalog = SqlCatalog(engine)
+    if settings.ca_key_file:
+        stand_by(settings.standing_invites, catalog=catalog, now=clock())
     return Parts(
         engine=engine,
-        catalog=SqlCatalog(engine),
+        catalog=catalog,
         people=people,
         passwords=passwords,
         issuer=FleetIssuer(Path(settings.ca_key_file), Path(settings.tls_ca_file)) if settings.ca_key_file else None,
+        pods=_pods(settings),
         changes=changes,
         notifications=Notifications(settings.database_url, CHANNEL, changes.notify) if shared else None,
         clock=clock,

@@ -24,8 +24,18 @@ class Settings(TlsSettings):
     #: The CA's certificate and its key in one file, with which agents that join are given certificates; empty = agents
     #: get theirs elsewhere.
     ca_key_file: str = ""
+    #: Invitations that stand until they are taken out of here, for agents that are set up together with the registry:
+    #: lines of invite id, SHA-256 of its secret, and worker. Better `MOSAIC_REGISTRY_STANDING_INVITES_FILE`.
+    standing_invites: str = ""
     #: Where agents join: HTTPS, without a certificate of theirs; empty = nowhere.
     join_address: str = ""
+    #: The keys with which a Kubernetes cluster signs the tokens of its pods: a file, or where the cluster tells them
+    #: (`https://kubernetes.default.svc/openid/v1/jwks`); empty = pods join with invitations.
+    kubernetes_jwks: str = ""
+    #: As the cluster calls itself in its tokens.
+    kubernetes_issuer: str = "https://kubernetes.default.svc.cluster.local"
+    #: Whose pods may join as agents: `namespace/service-account`, separated by commas.
+    kubernetes_accounts: str = ""
     #: Who becomes the first admin, when the fleet has none yet.
     admin: str = ""
     #: Of the first admin; better `MOSAIC_REGISTRY_ADMIN_PASSWORD_FILE`. Read only while there is no admin.
