@@ -55,8 +55,8 @@ def jwks() -> bytes:
             "kty": "RSA",
             "alg": "RS256",
             "use": "sig",
-            "n": number(rsa_numbers.n),
-            "e": number(rsa_numbers.e),
+            "n": number(whole.n),
+            "e": number(whole.e),
         },
         {"kid": "e", "kty": "EC", "crv": "P-256", "x": number(point.x), "y": number(point.y)},
     ]

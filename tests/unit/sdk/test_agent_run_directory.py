@@ -16,6 +16,7 @@ from mosaic.agent.telemetry.spool import Spool
 from mosaic.agent.telemetry.stream import Stream
 from mosaic.errors import BadInput
 from mosaic.events.attempt import AttemptEnded, AttemptStarted, TelemetryResumed, TelemetryStarved
+from mosaic.events.frame import decode
 from mosaic.ids import RunId
 from mosaic.launching import (
     RunDirectory,
@@ -199,3 +200,14 @@ def test_what_the_agent_says_can_be_read_as_events(tmp_path: Path) -> None:
     assert machine == AttemptEnded.model_validate_json(ended).model_dump()["payload"]["machine"]
     assert 100 == TelemetryStarved.model_validate_json(starved).payload.keep_every
     assert 7 == TelemetryResumed.model_validate_json(resumed).payload.dropped_steps
+
+
+def test_a_burst_of_empty_lines_on_stderr_makes_no_frame_that_telemetry_would_refuse(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, "01JD0000000000000000BURST0", 1)
+    stream = Stream(spool, mask=Mask([]), backlog=Backlog(10**9), clock=lambda: 1763265600.123456)
+    stream.hear_stderr(b"\n" * 65_536)
+    spool.flush()
+
+    frames = [decode(frame.body) for frame in spool.take(frames=1000, size_bytes=10**9)]
+
+    assert 65_536 == sum(len(frame.lines) for frame in frames)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mosaic.events import packing
-from mosaic.events.frame import Frame, decode, encode, encode_block, encode_counted
+from mosaic.events.frame import Frame, decode, encode, encode_block, encode_counted, unpacked_size
 from mosaic.events.packing import FrameUnreadable
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "frames"
@@ -98,6 +98,27 @@ def test_a_few_kilobytes_that_unpack_to_gigabytes_of_lines_are_unreadable() -> N
     assert len(body) < 16_000
     with pytest.raises(FrameUnreadable, match="unpacks to more than"):
         decode(body)
+
+
+def test_a_frame_stored_as_it_is_has_the_same_bound() -> None:
+    most = packing.MAX_UNPACKED_BYTES
+    body = encode_block("run-1", 1, 0, [(most, 5.0)], b"\n" * (most - 1), compressed=False)
+
+    with pytest.raises(FrameUnreadable, match="more than"):
+        decode(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "size"),
+    [
+        (encode_block("r", 1, 0, [(1, 1.0)], b"x" * 500), 500),
+        (b"MF1s" + b"x" * 9, 9),
+        (b"MF1Zrubbish", packing.MAX_UNPACKED_BYTES),
+        (b"", packing.MAX_UNPACKED_BYTES),
+    ],
+)
+def test_how_large_a_frame_is_unpacked_is_known_before(body: bytes, size: int) -> None:
+    assert abs(size - unpacked_size(body)) < 80, "the header aside"
 
 
 def test_a_block_may_be_stored_without_compression() -> None:

@@ -372,6 +372,22 @@ def test_facts_without_end_and_without_measure_cost_the_manifest_and_not_the_ser
     assert "attempt_started" in told, "what the agent says is always heard"
 
 
+def test_frames_that_grow_when_unpacked_lie_in_memory_a_few_at_a_time(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent may send frames of eight megabytes of short lines, and a batch holds sixteen of them."""
+    monkeypatch.setattr(ingesting, "_AT_ONCE_BYTES", 100_000)
+    told: list[set[str]] = []
+    monkeypatch.setattr(desk.feed, "publish", told.append)
+    large = [packed([b"x" * 99] * 600, first_seq=number * 600) for number in range(5)]
+    small = [packed([b"x"], first_seq=3000 + number) for number in range(5)]
+
+    report = desk.put(*large, b"rubbish", *small)
+
+    assert (3005, {5}) == (report.stored_lines, report.refused.keys())
+    assert 6 == len(told), "each large one by itself, the small ones together"
+
+
 def test_a_run_in_one_row(desk: Desk) -> None:
     desk.put(packed([*metrics(10), *(episode(number, number, step=100) for number in range(4))], time=50.0))
 

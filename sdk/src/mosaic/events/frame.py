@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Protocol
 
+from mosaic.events import packing
 from mosaic.events.packing import STORED, ZSTD, FrameUnreadable, pack, unpack
 from mosaic.ids import is_id
 
@@ -134,6 +135,11 @@ def decode(body: bytes) -> Frame:
     if stamped != len(lines):
         raise FrameUnreadable(f"{stamped} lines are stamped, but {len(lines)} are there")
     return Frame(run_id, attempt, first_seq, times, lines)
+
+
+def unpacked_size(body: bytes) -> int:
+    """Return how many bytes a frame has at the most once it is unpacked."""
+    return packing.unpacked_size(body[3:4], body[4:])
 
 
 def _header(run_id: str, attempt: int, first_seq: int, times: Sequence[tuple[int, float]]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 
 import zstandard
 
@@ -58,12 +59,22 @@ def unpack(codec: bytes, packed: bytes) -> bytes:
 
     """
     if codec == STORED:
+        if len(packed) > MAX_UNPACKED_BYTES:
+            raise FrameUnreadable(_too_much("is stored as it is"))
         return packed
     if codec == ZSTD:
         return _unpack_zstd(packed)
     if codec == ZLIB:
         return _unpack_zlib(packed)
     raise FrameUnreadable(f"codec {codec!r} is not known here; is this service older than the agent?")
+
+
+def unpacked_size(codec: bytes, packed: bytes) -> int:
+    """Return how many bytes `unpack` would give at the most, without unpacking anything."""
+    if codec == ZSTD:
+        with suppress(zstandard.ZstdError):
+            return min(MAX_UNPACKED_BYTES, max(0, zstandard.frame_content_size(packed)))
+    return min(MAX_UNPACKED_BYTES, len(packed)) if codec == STORED else MAX_UNPACKED_BYTES
 
 
 def _unpack_zstd(packed: bytes) -> bytes:

@@ -19,7 +19,10 @@ from mosaic_console.entrypoints import (
     api_runs,
     api_secrets,
     pages,
+    pages_catalog,
     pages_compare,
+    pages_queue,
+    pages_train,
     sign_in,
 )
 from mosaic_console.entrypoints.answers import answer, tell_problems
@@ -30,7 +33,7 @@ from mosaic_console.settings import Settings
 
 _about = APIRouter(prefix="/api/v1", tags=["about"])
 _APIS = (api_runs, api_results, api_fleet, api_agents, api_secrets, api_audit, api_live)
-_MODULES = (sign_in, *_APIS, pages, pages_compare)
+_MODULES = (sign_in, *_APIS, pages, pages_queue, pages_catalog, pages_compare, pages_train)
 #: Everything that is served; the door looks here for what a route needs.
 ROUTERS = (*(module.router for module in _MODULES), _about)
 

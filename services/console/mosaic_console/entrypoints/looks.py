@@ -17,7 +17,7 @@ from starlette.responses import Response
 from mosaic_console.domain import text
 
 _STATIC = files("mosaic_console") / "static"
-_SCRIPTS = ("live.js", "chart.js", "curve.js", "compare.js", "vendor/uPlot.iife.min.js")
+_SCRIPTS = ("live.js", "chart.js", "curve.js", "compare.js", "train.js", "keys.js", "vendor/uPlot.iife.min.js")
 _SERVED = ("app.css", "icon.svg", "vendor/uPlot.min.css", *_SCRIPTS)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mosaic.events import AGENT_KINDS, FACT_KINDS, Scan, scan_lines
 from mosaic.events import Series as ScannedSeries
-from mosaic.events.frame import EncodedFrame, Frame, decode, encode
+from mosaic.events.frame import EncodedFrame, Frame, decode, encode, unpacked_size
 from mosaic.events.packing import FrameUnreadable
 from mosaic.events.proof import EventKey, FrameForged
 from mosaic.events.scan import VIOLATION
@@ -29,6 +29,10 @@ MAX_SERIES = 10_000
 #: Facts of one kind of one attempt, and bytes of the line that states one: all of a run's are read for its manifest.
 MAX_FACTS = 10_000
 MAX_FACT_BYTES = 16_384
+
+
+#: Frames are unpacked and stored so many bytes at a time: an honest batch at once, one of bombs one by one.
+_AT_ONCE_BYTES = 16 * 1024 * 1024
 
 
 @dataclass
@@ -56,29 +60,44 @@ class _Piece:
 
 
 def ingest(frames: Sequence[EncodedFrame], *, key: EventKey, store: EventStore, feed: LiveFeed) -> IngestReport:
-    """Store frames that prove by *key* whose they are, in one transaction, in any order and however often they come.
+    """Store frames that prove by *key* whose they are, in any order and however often they come.
 
     When it returns, everything not refused is durable, and followers have been told.
 
     Raises:
-        DatabaseUnavailable: nothing was kept; the same frames may be given again.
+        DatabaseUnavailable: not all was kept; the same frames may be given again.
 
     """
     report = IngestReport()
-    pieces = _by_stream(frames, key, report)
-    if not pieces:
-        return report
-    with store.writing(pieces.keys()) as writer:
-        for stream, heard in pieces.items():
-            _absorb(writer, stream, heard, report)
-    report.stale_manifests = writer.stale_manifests
-    feed.publish({stream.run_id for stream in pieces})
+    for portion in _portions(frames):
+        pieces = _by_stream(portion, key, report)
+        if pieces:
+            with store.writing(pieces.keys()) as writer:
+                for stream, heard in pieces.items():
+                    _absorb(writer, stream, heard, report)
+            report.stale_manifests += writer.stale_manifests
+            feed.publish({stream.run_id for stream in pieces})
     return report
 
 
-def _by_stream(frames: Sequence[EncodedFrame], key: EventKey, report: IngestReport) -> dict[StreamId, list[_Piece]]:
+def _portions(frames: Sequence[EncodedFrame]) -> Iterator[list[tuple[int, EncodedFrame]]]:
+    """Yield *frames* with their indexes, as many at a time as may lie in memory unpacked."""
+    portion: list[tuple[int, EncodedFrame]] = []
+    size = 0
+    for index, frame in enumerate(frames):
+        size += unpacked_size(frame.body)
+        if portion and size > _AT_ONCE_BYTES:
+            yield portion
+            portion, size = [], unpacked_size(frame.body)
+        portion.append((index, frame))
+    yield portion
+
+
+def _by_stream(
+    frames: Sequence[tuple[int, EncodedFrame]], key: EventKey, report: IngestReport
+) -> dict[StreamId, list[_Piece]]:
     pieces: dict[StreamId, list[_Piece]] = {}
-    for index, packed in enumerate(frames):
+    for index, packed in frames:
         try:
             frame = _opened(packed, key)
         except (FrameForged, FrameUnreadable) as error:

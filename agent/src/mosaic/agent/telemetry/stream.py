@@ -26,6 +26,7 @@ KEEP_EVERY = 100
 #: Enough for the tracebacks of a chain of exceptions.
 _TAIL_LINES = 200
 _TAIL_LINE_LETTERS = 500
+_LINES_AT_ONCE = 1000
 
 
 class Stream:
@@ -140,8 +141,11 @@ class Stream:
     def _take_stderr(self, block: bytes) -> None:
         texts = [line.decode("utf-8", "replace") for line in block[:-1].split(b"\n")]
         self.stderr_tail.extend(text[:_TAIL_LINE_LETTERS] for text in texts if text.strip())
-        payloads = ({"text": text, "level": "info", "stream": "stderr"} for text in texts)
-        self.append(b"".join(self.line("log", payload) for payload in payloads))
+        # An event is much longer than a short line: all at once might be more than a frame may hold.
+        for first in range(0, len(texts), _LINES_AT_ONCE):
+            some = texts[first : first + _LINES_AT_ONCE]
+            payloads = ({"text": text, "level": "info", "stream": "stderr"} for text in some)
+            self.append(b"".join(self.line("log", payload) for payload in payloads))
 
     def _thin(self, block: bytes) -> bytes:
         if not self._backlog.is_starved:
