@@ -18,6 +18,7 @@ LONGEST_INVITE = timedelta(days=30)
 MOST_USES = 1000
 #: Who made an invitation that stands in the settings, and for how long each start prolongs it.
 STANDING = "settings"
+_ALWAYS = 10**9
 _STANDS_FOR = timedelta(days=3650)
 _STANDING = (r"[0-9a-f]{16}", r"[0-9a-f]{64}", ID_GRAMMAR.pattern)
 
@@ -94,7 +95,7 @@ def read_standing(text: str, now: datetime) -> list[KeptInvite]:
             invite_id=invite_id,
             digest=digest,
             worker=WorkerName(worker),
-            uses=MOST_USES,
+            uses=_ALWAYS,
             created_at=now,
             expires_at=now + _STANDS_FOR,
             created_by=STANDING,
