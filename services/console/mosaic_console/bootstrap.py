@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mosaic_console.adapters.grpc_platform import Endpoints, GrpcServices
 from mosaic_console.adapters.local_identity import LocalIdentity
+from mosaic_console.adapters.run_files import RunFiles
 from mosaic_console.domain.keys import Keyring
-from mosaic_console.ports import Identity, Services
+from mosaic_console.handlers.shared_looks import SharedLooks
+from mosaic_console.ports import Artifacts, Identity, Services
 from mosaic_console.settings import Settings
 
 
@@ -24,7 +26,8 @@ class Parts:
     has_tls: bool = False
     #: Cookies are told apart by name and host, not by port: two platforms of one machine must not sign each other out.
     cookie: str = "mosaic_session"
-    runs_root: str = ""
+    artifacts: Artifacts = field(default_factory=lambda: RunFiles(""))
+    looks: SharedLooks = field(default_factory=SharedLooks)
 
 
 def build(settings: Settings, *, port: int) -> Parts:
@@ -38,5 +41,5 @@ def build(settings: Settings, *, port: int) -> Parts:
         settings.hosts,
         settings.has_tls,
         f"{prefix}mosaic_session_{port}",
-        settings.runs_root,
+        RunFiles(settings.runs_root),
     )

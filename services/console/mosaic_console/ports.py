@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from mosaic.client import (
@@ -68,6 +69,26 @@ class Identity(Protocol):
 
     def end_session(self, secret: str) -> None:
         """Close that session; the next request with it is a stranger's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file in the directory of a run."""
+
+    #: Relative to that directory.
+    path: str
+    size: int
+    modified_at: datetime
+
+
+class Artifacts(Protocol):
+    """The directories of runs, as far as the console sees them."""
+
+    def list(self, run_id: str) -> Sequence[Artifact]:
+        """Return the files of a run by path."""
+
+    def open(self, run_id: str, parts: tuple[str, ...]) -> int:
+        """Return a descriptor of the file at *parts* of the run's directory; whoever gets it closes it."""
 
 
 class Stream(Protocol[ItemT]):

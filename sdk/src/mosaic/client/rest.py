@@ -120,6 +120,11 @@ class Rest:
         has_moved, self.login = found != self.login, found
         return has_moved
 
+    def _is_elsewhere(self, login: Login) -> bool:
+        """Look again; tell whether the platform is somewhere else than at *login*, whichever thread found that out."""
+        self.look_again()
+        return self.login != login
+
     @contextmanager
     def _answer(
         self,
@@ -148,12 +153,12 @@ class Rest:
             try:
                 response = self._http.send(request, stream=True)
             except httpx2.ConnectError as error:
-                if is_last or not self.look_again():
+                if is_last or not self._is_elsewhere(login):
                     raise _away(login, error) from error
                 continue
             except (httpx2.TransportError, RuntimeError) as error:
                 raise _away(login, error) from error
-            if response.status_code == HTTPStatus.UNAUTHORIZED and not is_last and self.look_again():
+            if response.status_code == HTTPStatus.UNAUTHORIZED and not is_last and self._is_elsewhere(login):
                 response.close()
                 continue
             try:

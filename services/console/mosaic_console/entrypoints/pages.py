@@ -13,11 +13,12 @@ from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from mosaic.hosting.access import needs
+from mosaic.hosting.rights import visible_teams
 from mosaic.lifecycle import RunState
 from mosaic.model.identity import Permission
 from mosaic_console.domain.wanted import read_wanted
 from mosaic_console.entrypoints.looks import assets, html
-from mosaic_console.entrypoints.parts import RunName, ThePlatform
+from mosaic_console.entrypoints.parts import RunName, TheCaller, TheParts, ThePlatform
 from mosaic_console.handlers.commands import Command, command
 from mosaic_console.handlers.fleet import drain
 from mosaic_console.handlers.views import AXES, STEP, Column, see_fleet, see_run, see_runs
@@ -32,7 +33,9 @@ _FOREVER = "private, max-age=31536000, immutable"
 @router.get("/runs")
 @needs(Permission.RUNS_READ)
 def runs_page(
+    parts: TheParts,
     platform: ThePlatform,
+    caller: TheCaller,
     state: Annotated[list[str] | None, Query()] = None,
     team: str = "",
     user: str = "",
@@ -47,10 +50,12 @@ def runs_page(
     states = [each for each in state or () if each]
     wanted = read_wanted(states=states, team=team, user=user, worker=worker, name=name, labels=[label] if label else [])
     texts = {"team": team, "user": user, "worker": worker, "name": name, "label": label}
-    columns = [Column.read(each) for each in col or () if each]
-    view = see_runs(platform, wanted, after=after, size=_ROWS, columns=columns)
     query = _query(texts, states)
+    columns = [Column.read(each) for each in col or () if each]
     shown = [column.text for column in columns]
+    # Hundreds may have the page open, and ask for it again when something changes.
+    key = (visible_teams(caller), query, after, *shown)
+    view = parts.looks.look(key, lambda: see_runs(platform, wanted, after=after, size=_ROWS, columns=columns))
     return html(
         "runs.html",
         view=view,

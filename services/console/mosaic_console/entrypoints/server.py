@@ -125,7 +125,8 @@ class ConsoleServer:
 def _bind(host: str, port: int, *, moves: bool) -> socket.socket:
     candidates = [port, *range(port + 1, min(port + _PORTS, 65536)), 0] if port and moves else [port]
     for candidate in candidates:
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # Named, or the event loop does not see that it is TCP, and an answer waits 40 ms for what was sent before it.
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, candidate))
