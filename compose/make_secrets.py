@@ -1,9 +1,9 @@
-"""Make the passwords and certificates of a stack: one folder for each part, with nothing in it that it does not need.
+"""Make the passwords of a stack: one folder for each part, with nothing in it that the part does not need.
 
     python make_secrets.py FOLDER           # make what is missing; a complete set is left as it is
     python make_secrets.py FOLDER --given   # make nothing: refuse a set that is incomplete or weak
 
-It needs only Python and openssl, so that it also runs on a host that keeps the secrets of a production stack.
+It needs only Python, so that it also runs on a host that keeps the secrets of a production stack.
 """
 
 from __future__ import annotations
@@ -14,16 +14,12 @@ import hashlib
 import json
 import re
 import secrets
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 SERVICES = ("registry", "scheduler", "telemetry")
-#: Everybody who shows a certificate from the start; agents get theirs when they join.
-CERTIFIED = (*SERVICES, "console")
 #: Each library's agents have an account of their own at the broker.
 AGENTS = ("reference", "cleanrl", "xuance", "rllib", "sb3")
 #: What nobody could use: the oldest go when there is more of it, before it fills the broker's disk.
@@ -34,9 +30,6 @@ _FOLDER_MODE = 0o755
 #: On the host, nobody but who made the set comes as far as that.
 _SET_MODE = 0o700
 _WEAKEST = 16
-_NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-config", "config")
-#: Who can read these certificates can read the passwords beside them: both are rotated by making a new set.
-_DAYS = ("-sha256", "-days", "3650")
 #: Where passwords stand: in an address, and in the words of PostgreSQL. RabbitMQ and Redis get digests of them.
 _PASSWORDS = re.compile(r"://[^:/@\s]*:([^:/@\s]*)@|PASSWORD '([^']*)'", re.MULTILINE)
 
@@ -57,27 +50,6 @@ def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(32)
         **{f"{reader}/event-key": event_key for reader in ("scheduler", "telemetry")},
         "telemetry/redis-url": f"redis://telemetry:{redis_password}@redis:6379/0",
         "console/token": f"{password()}\n",
-        **certificate_files(),
-    }
-
-
-def certificate_files() -> dict[str, str]:
-    """Return the fleet's CA, the certificates of the services, and what the agents of each library join with."""
-    with tempfile.TemporaryDirectory() as folder:
-        ca, ca_key = _new_ca(Path(folder))
-        issued = {service: _issue(Path(folder), service) for service in CERTIFIED}
-    digest = hashlib.sha256(ca.encode()).hexdigest()
-    invites = {agent: (secrets.token_hex(8), secrets.token_hex(32)) for agent in AGENTS}
-    known = {agent: (name, hashlib.sha256(secret.encode()).hexdigest()) for agent, (name, secret) in invites.items()}
-    return {
-        **{f"{service}/ca.pem": ca for service in CERTIFIED},
-        **{f"{service}/tls.pem": pem for service, pem in issued.items()},
-        "registry/ca-key.pem": ca + ca_key,
-        "registry/invites": "".join(f"{name} {kept} {agent}\n" for agent, (name, kept) in known.items()),
-        **{
-            f"agent-{agent}/join-token": f"mosaic_join_{digest}_{name}_{own}\n"
-            for agent, (name, own) in invites.items()
-        },
     }
 
 
@@ -164,38 +136,6 @@ def _redis_users(password: str) -> str:
     """Return the only user of Redis, who may pass on news on one channel and nothing else."""
     may = "resetchannels &mosaic:live -@all +publish +subscribe +unsubscribe +ping"
     return f"user default off\nuser telemetry on #{hashlib.sha256(password.encode()).hexdigest()} {may}\n"
-
-
-def _new_ca(folder: Path) -> tuple[str, str]:
-    """Make the CA in *folder* and return its certificate and its key."""
-    extensions = "basicConstraints=critical,CA:TRUE,pathlen:0\nkeyUsage=critical,keyCertSign,cRLSign"
-    _write_config(folder, f"MOSAIC Fleet {secrets.token_hex(4)}", f"{extensions}\nsubjectKeyIdentifier=hash")
-    _openssl(folder, "req", "-x509", *_NEW_KEY, "-keyout", "ca.key", "-out", "ca.crt", *_DAYS)
-    return (folder / "ca.crt").read_text(), (folder / "ca.key").read_text()
-
-
-def _issue(folder: Path, service: str) -> str:
-    """Return the key of *service* and its certificate of the CA in *folder*."""
-    names = f"subjectAltName=critical,URI:mosaic://service/{service},DNS:{service}.mosaic.internal"
-    usage = "keyUsage=critical,digitalSignature\nextendedKeyUsage=serverAuth,clientAuth"
-    identifiers = "authorityKeyIdentifier=keyid"
-    _write_config(folder, service, f"basicConstraints=critical,CA:FALSE\n{usage}\n{identifiers}\n{names}")
-    _openssl(folder, "req", *_NEW_KEY, "-keyout", "own.key", "-out", "own.csr")
-    signer = ("-CA", "ca.crt", "-CAkey", "ca.key", "-set_serial", str(secrets.randbits(128)))
-    own = ("-in", "own.csr", "-extfile", "config", "-extensions", "made")
-    _openssl(folder, "x509", "-req", *own, *signer, *_DAYS, "-out", "own.crt")
-    return (folder / "own.key").read_text() + (folder / "own.crt").read_text()
-
-
-def _write_config(folder: Path, name: str, extensions: str) -> None:
-    asked = "[req]\nprompt=no\ndistinguished_name=name\nx509_extensions=made\n"
-    (folder / "config").write_text(f"{asked}[name]\nCN={name}\n[made]\n{extensions}\n")
-
-
-def _openssl(folder: Path, *words: str) -> None:
-    done = subprocess.run(["openssl", *words], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"openssl {words[0]} failed: {done.stderr.strip()}")
 
 
 def _database(service: str, password: str) -> str:

@@ -16,7 +16,6 @@ from mosaic_registry.adapters.cluster_tokens import ClusterTokens, from_cluster,
 from mosaic_registry.adapters.fleet_issuer import FleetIssuer
 from mosaic_registry.adapters.sql_catalog import CHANNEL, SqlCatalog
 from mosaic_registry.adapters.sql_people import SqlPeople
-from mosaic_registry.handlers.admission import stand_by
 from mosaic_registry.handlers.first_admin import add_first_admin
 from mosaic_registry.ports import Catalog, Clock, Issuer, Passwords, People, PodTokens
 from mosaic_registry.settings import Settings
@@ -67,12 +66,9 @@ def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
         add_first_admin(UserName(settings.admin), settings.admin_password, people=people, passwords=passwords)
     changes = ChangeSignal()
     shared = engine.dialect.name == "postgresql"
-    catalog = SqlCatalog(engine)
-    if settings.ca_key_file:
-        stand_by(settings.standing_invites, catalog=catalog, now=clock())
     return Parts(
         engine=engine,
-        catalog=catalog,
+        catalog=SqlCatalog(engine),
         people=people,
         passwords=passwords,
         issuer=FleetIssuer(Path(settings.ca_key_file), Path(settings.tls_ca_file)) if settings.ca_key_file else None,

@@ -24,9 +24,6 @@ class Settings(TlsSettings):
     #: The CA's certificate and its key in one file, with which agents that join are given certificates; empty = agents
     #: get theirs elsewhere.
     ca_key_file: str = ""
-    #: Invitations that stand until they are taken out of here, for agents that are set up together with the registry:
-    #: lines of invite id, SHA-256 of its secret, and worker. Better `MOSAIC_REGISTRY_STANDING_INVITES_FILE`.
-    standing_invites: str = ""
     #: Where agents join: HTTPS, without a certificate of theirs; empty = nowhere.
     join_address: str = ""
     #: The keys with which a Kubernetes cluster signs the tokens of its pods: a file, or where the cluster tells them

@@ -155,9 +155,10 @@ def test_every_container_says_what_it_needs_and_may_use(manifests: Manifests) ->
 def test_every_container_is_probed(manifests: Manifests) -> None:
     for pod in manifests.pods():
         assert {"startupProbe", "readinessProbe", "livenessProbe"} <= pod.container.keys()
+        ports = {port["name"]: port["containerPort"] for port in pod.container["ports"]}
+        if "grpc" in ports:
+            assert ports["grpc"] == pod.container["startupProbe"]["grpc"]["port"]
         if pod.is_ours:
-            # The kubelet has no certificate, so it asks nobody over gRPC.
-            assert "health" == pod.container["startupProbe"]["httpGet"]["port"]
             assert {"path": "/readyz", "port": "health"} == pod.container["readinessProbe"]["httpGet"]
 
 

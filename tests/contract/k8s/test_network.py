@@ -16,7 +16,6 @@ ARROWS = {
     ("console", "telemetry", 50053),
     ("scheduler", "registry", 50051),
     ("agent", "registry", 50051),
-    ("agent", "registry", 50054),
     ("agent", "scheduler", 50052),
     ("agent", "rabbitmq", 5672),
     ("scheduler", "rabbitmq", 5672),

@@ -11,14 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry
 
 from compose.make_secrets import AGENTS, faults_of, make, passwords_in, rights, secret_files
-from mosaic.agent.control.joining import Credentials, join
-from mosaic.hosting.pki import holder_of
-from mosaic.wire.tls import TlsFiles
-from mosaic_registry.entrypoints.service import RegistryService
-from mosaic_registry.settings import Settings as RegistrySettings
 
 
 def test_every_account_has_a_password_of_its_own():
@@ -30,9 +24,9 @@ def test_every_account_has_a_password_of_its_own():
 
 
 def test_an_agent_gets_the_broker_and_no_database():
-    names = {name for name in secret_files() if name.startswith("agent-")}
+    names = [name for name in secret_files() if name.startswith("agent-")]
 
-    assert {f"agent-{library}/{name}" for library in AGENTS for name in ("broker-url", "join-token")} == names
+    assert [f"agent-{library}/broker-url" for library in AGENTS] == names
 
 
 def test_every_agent_of_compose_has_an_account_of_its_own():
@@ -157,39 +151,3 @@ def test_the_page_about_brokers_of_ones_own_names_the_same_rights():
     for user, granted in users.items():
         row = " | ".join(f"`{pattern}`" for pattern in granted.values())
         assert f"| {user} | {row} |" in page
-
-
-def test_the_certificates_of_a_set_name_the_services_and_its_agents_can_join(tmp_path: Path) -> None:
-    assert [] == make(tmp_path, given=False)
-    named = {}
-    for service in ("registry", "scheduler", "telemetry", "console"):
-        files = TlsFiles(*(str(tmp_path / service / name) for name in ("ca.pem", "tls.pem", "tls.pem")))
-        holder = holder_of(files.read().certificate)
-        named[service] = holder.uri if holder else ""
-    assert {service: f"mosaic://service/{service}" for service in named} == named
-
-    own = tmp_path / "registry"
-    settings = RegistrySettings(
-        f"sqlite:///{tmp_path}/r.db",
-        tls_ca_file=str(own / "ca.pem"),
-        tls_cert_file=str(own / "tls.pem"),
-        tls_key_file=str(own / "tls.pem"),
-        ca_key_file=str(own / "ca-key.pem"),
-        standing_invites=(own / "invites").read_text(),
-        join_address="127.0.0.1:0",
-    )
-    registry = RegistryService(settings, metrics=CollectorRegistry())
-    registry.start()
-    for agent in AGENTS:
-        token = (tmp_path / f"agent-{agent}" / "join-token").read_text()
-        shown = Credentials(f"https://{registry.join_address}", token)
-        files = join(tmp_path / "homes" / agent, f"compose-{agent}", shown, patience_s=0)
-        assert holder_of(files.read().certificate)
-    registry.stop()
-
-
-def test_no_agent_is_given_a_key_of_the_fleet(tmp_path: Path) -> None:
-    make(tmp_path, given=False)
-
-    keys = {path.parent.name for path in tmp_path.rglob("*") if path.is_file() and "PRIVATE KEY" in path.read_text()}
-    assert {"registry", "scheduler", "telemetry", "console"} == keys

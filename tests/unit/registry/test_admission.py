@@ -178,26 +178,6 @@ def test_a_withdrawn_invitation_lets_nobody_in(door: Door) -> None:
         door.join(token)
 
 
-def test_standing_invitations_are_those_that_are_listed_now(door: Door) -> None:
-    first, second = (JoinToken.new(door.issuer.ca()) for _ in range(2))
-    lines = [f"{one.invite_id} {one.digest} cleanrl" for one in (first, second)]
-    admission.stand_by("\n".join(lines), catalog=door.catalog, now=NOW)
-    door.join(first)
-    door.now += timedelta(days=400)
-
-    admission.stand_by(lines[0], catalog=door.catalog, now=door.now)
-    door.join(first, "a2", request_pem(new_key()))
-
-    with pytest.raises(NotInvited, match="used up"):
-        door.join(second, "a3", request_pem(new_key()))
-
-
-@pytest.mark.parametrize("text", ["x", "a b c", f"{'0' * 16} {'0' * 64}", f"{'0' * 16} {'0' * 64} a/b"])
-def test_a_list_of_standing_invitations_that_cannot_be_read_says_which_line(door: Door, text: str) -> None:
-    with pytest.raises(BadInput, match="line 1"):
-        admission.stand_by(text, catalog=door.catalog, now=NOW)
-
-
 def test_what_is_open_is_listed_without_its_secret(door: Door) -> None:
     token = door.invite(uses=2)
     issued = door.join(token)

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import hmac
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 
 from mosaic.errors import BadInput, Refused
 from mosaic.hosting.join_token import JoinToken
-from mosaic.ids import ID_GRAMMAR, AgentId, WorkerName
+from mosaic.ids import AgentId, WorkerName
 from mosaic.model.admission import AgentCertificate, Invite
 
 #: An invitation is for machines that are being set up now.
 LONGEST_INVITE = timedelta(days=30)
 MOST_USES = 1000
-#: Who made an invitation that stands in the settings, and for how long each start prolongs it.
-STANDING = "settings"
-_ALWAYS = 10**9
-_STANDS_FOR = timedelta(days=3650)
-_STANDING = (r"[0-9a-f]{16}", r"[0-9a-f]{64}", ID_GRAMMAR.pattern)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,35 +71,6 @@ def check_invite(uses: int, ttl_s: float) -> None:
         faults.append(f"ttl is {ttl_s:g} s; it is above 0 and at most {LONGEST_INVITE.days} days")
     if faults:
         raise BadInput("invitation", faults)
-
-
-def read_standing(text: str, now: datetime) -> list[KeptInvite]:
-    """Return the standing invitations that *text* lists.
-
-    Raises:
-        BadInput: lists the lines that are none.
-    """
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    wrong = (number for number, line in enumerate(lines, 1) if not _is_standing(line))
-    faults = [f"line {number} is not an id, a digest and a worker" for number in wrong]
-    if faults:
-        raise BadInput("MOSAIC_REGISTRY_STANDING_INVITES", faults)
-    return [
-        KeptInvite(
-            invite_id=invite_id,
-            digest=digest,
-            worker=WorkerName(worker),
-            uses=_ALWAYS,
-            created_at=now,
-            expires_at=now + _STANDS_FOR,
-            created_by=STANDING,
-        )
-        for invite_id, digest, worker in lines
-    ]
-
-
-def _is_standing(words: list[str]) -> bool:
-    return len(words) == len(_STANDING) and all(map(re.fullmatch, _STANDING, words))
 
 
 def used(kept: KeptInvite | None, shown: JoinToken, now: datetime) -> KeptInvite:

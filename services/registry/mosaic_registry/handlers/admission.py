@@ -63,22 +63,6 @@ def invite(
     return token, kept.known
 
 
-def stand_by(text: str, *, catalog: Catalog, now: datetime) -> None:
-    """Keep exactly the standing invitations that *text* lists: each line an id, the digest of a secret, and a worker.
-
-    Raises:
-        BadInput: lists the lines that say something else.
-    """
-    standing = admission.read_standing(text, now)
-    with catalog.change() as draft:
-        listed = {one.invite_id for one in standing}
-        for known in draft.invites():
-            if known.created_by == admission.STANDING and known.invite_id not in listed:
-                draft.put_invite(replace(known, uses=0))
-        for one in standing:
-            draft.put_invite(one)
-
-
 def admitted(caller: Caller, *, catalog: Catalog, now: datetime) -> Admitted:
     """Return the invitations that are open and the certificates that have not expired."""
     _check_may(caller)

@@ -190,8 +190,6 @@ class Part:
             container.with_command(list(recipe.command))
         for volume, path in recipe.volumes.items():
             container.with_volume_mapping(self._volumes[volume], path, "rw")
-        for folder, path in recipe.folders.items():
-            container.with_volume_mapping(folder, path, "ro")
         return container.with_kwargs(**self._place(container), **self._limits())
 
     def _place(self, container: DockerContainer) -> dict[str, Any]:

@@ -25,8 +25,6 @@ class Recipe:
     ports: tuple[int, ...] = ()
     #: Where each volume of the stack is mounted; a volume that two parts name is shared.
     volumes: Mapping[str, str] = field(default_factory=dict)
-    #: Where folders of this machine are mounted, to be read only.
-    folders: Mapping[str, str] = field(default_factory=dict)
     #: Directories in memory, each with its mount options.
     tmpfs: Mapping[str, str] = field(default_factory=lambda: {"/tmp": "mode=1777"})
     #: ``uid:gid``; empty = what the image says.

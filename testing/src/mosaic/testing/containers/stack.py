@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import itertools
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mosaic.client import Login, Mosaic
 from mosaic.client.spelling import spell
-from mosaic.hosting.pki import Authority, utc_now
 from mosaic.testing.containers import brokers, platform
-from mosaic.testing.containers.certified import with_certificate
 from mosaic.testing.containers.engine import connect, require_images, without_reaper
 from mosaic.testing.containers.faults import PlatformMissing
 from mosaic.testing.containers.images import BROKERS, SERVICES, image_of
@@ -95,9 +91,6 @@ class MosaicStack:
         self._closing.callback(self._engine.client.close)
         self._closing.callback(remove_stack, self._engine.client, self.stack_id)
         self._closing.callback(lambda: self._each(Part.remove, self.parts.values()))
-        self._folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
-        self._folder.chmod(0o755)
-        self._authority = Authority.new(utc_now())
         try:
             require_images(self._engine, self._all_images())
             remove_stale(self._engine.client)
@@ -204,8 +197,7 @@ class MosaicStack:
         platform.check_settings(settings or {})
         name = name or self._agent_name(worker)
         image = self._image(worker)
-        recipe = platform.agent(name, worker, image, self._addresses, self._settings | dict(settings or {}))
-        return self._certified(recipe, is_agent=True)
+        return self.part_of(platform.agent(name, worker, image, self._addresses, self._settings | dict(settings or {})))
 
     def part_of(self, recipe: Recipe) -> Part:
         """Return a part of the stack that runs *recipe* and is not started yet."""
@@ -240,18 +232,15 @@ class MosaicStack:
         for name in platform.GRPC_PORTS:
             self._make_database(name)
         made = [
-            self._certified(platform.service(name, self._image(name), self._addresses, self._settings))
+            self.part_of(platform.service(name, self._image(name), self._addresses, self._settings))
             for name in platform.GRPC_PORTS
         ]
         door = platform.console(self._image("console"), self._addresses, self._token, self._settings)
-        made.append(self._certified(door))
+        made.append(self.part_of(door))
         made += [self.describe_agent(worker) for worker in self._workers]
         self.start(*made)
         self._each(Part.wait_until_ready, made)
         self._mosaic = self._closing.enter_context(Mosaic(self.login))
-
-    def _certified(self, recipe: Recipe, *, is_agent: bool = False) -> Part:
-        return self.part_of(with_certificate(recipe, self._authority, self._folder, is_agent=is_agent))
 
     def _make_database(self, name: str) -> None:
         socket = "/var/run/postgresql"
