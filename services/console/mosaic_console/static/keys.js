@@ -2,7 +2,7 @@
 const PLACES = { h: "/", r: "/runs", t: "/train", c: "/compare", q: "/queue", f: "/fleet", e: "/environments", w: "/workers" };
 const HELP = [["/", "search"], ["j k", "next, previous run"], ["x", "tick it"], ["Enter", "open it"], ["c", "compare the ticked"],
   ...Object.entries(PLACES).map(([key, path]) => [`g ${key}`, path === "/" ? "home" : path.slice(1)]), ["?", "this help"]];
-let went = 0;
+let went = -Infinity;
 
 const rows = () => [...document.querySelectorAll("#rows tbody tr")];
 const place = () => rows().findIndex((row) => row.contains(document.activeElement));
@@ -43,7 +43,7 @@ document.addEventListener("keydown", (event) => {
   const isWriting = event.target.matches("input:not([type=checkbox]), select, textarea") || event.ctrlKey || event.metaKey || event.altKey;
   if (isWriting || document.querySelector("dialog[open]")) return;
   const isSecond = event.timeStamp - went < 1500;
-  went = event.key === "g" ? event.timeStamp : 0;
+  went = event.key === "g" ? event.timeStamp : -Infinity;
   if (isSecond && event.key in PLACES) {
     location.href = PLACES[event.key];
   } else if (event.key in ACTS) {

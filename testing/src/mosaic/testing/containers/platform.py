@@ -10,7 +10,8 @@ from mosaic.hosting.settings import SHARED, variable_of
 from mosaic.testing.containers.answers import service_is_ready
 from mosaic.testing.containers.brokers import AMQP_PORT, POSTGRES_PORT, REDIS_PORT, USER, Passwords
 from mosaic.testing.containers.images import SERVICES
-from mosaic.testing.containers.recipe import Recipe
+from mosaic.testing.containers.recipe import SECRETS, Recipe
+from mosaic.wire.tls import TlsFiles
 
 GRPC_PORTS = {"registry": 50051, "scheduler": 50052, "telemetry": 50053}
 CONSOLE_PORT = 7420
@@ -20,6 +21,13 @@ AGENT_HEALTH_PORT = 8080
 RUNS_ROOT = "/var/lib/mosaic/runs"
 MANIFEST_ROOT = "/var/lib/mosaic/manifests"
 AGENT_HOME = "/var/lib/mosaic/agent"
+
+#: Where a part finds who it is, and whom to believe.
+_IDENTITY = {
+    "tls_ca_file": f"{SECRETS}/ca.pem",
+    "tls_cert_file": f"{SECRETS}/identity.pem",
+    "tls_key_file": f"{SECRETS}/identity.pem",
+}
 
 _PREFIXES = (*(f"MOSAIC_{name.upper()}_" for name in SERVICES), "MOSAIC_AGENT_", "MOSAIC_GPUS", *SHARED.values())
 
@@ -116,6 +124,12 @@ def agent(name: str, worker: str, image: str, addresses: Addresses, settings: Ma
     return replace(recipe, environment={**recipe.environment, "MOSAIC_GPUS": gpus})
 
 
+def with_identity(recipe: Recipe, tls: TlsFiles) -> Recipe:
+    """Return *recipe* with the certificate and key in *tls*."""
+    pem = tls.read()
+    return replace(recipe, secrets={"ca.pem": pem.ca, "identity.pem": pem.certificate})
+
+
 def check_settings(settings: Mapping[str, str]) -> None:
     """Refuse variables that no part of a stack would read; a part itself checks the rest of their names.
 
@@ -129,6 +143,6 @@ def check_settings(settings: Mapping[str, str]) -> None:
 
 
 def _environment(prefix: str, chosen: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
-    named = {variable_of(prefix, key): value for key, value in chosen.items()}
+    named = {variable_of(prefix, key): value for key, value in {**_IDENTITY, **chosen}.items()}
     own = (prefix + "_", *SHARED.values())
     return named | {name: value for name, value in settings.items() if name.startswith(own)}
