@@ -60,6 +60,7 @@ def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(32)
         **{f"{service}/database-url": url for service, url in urls.items()},
         **{f"{user}/broker-url": f"amqp://{user}:{own}@rabbitmq:5672/" for user, own in brokers.items()},
         **{f"{reader}/event-key": event_key for reader in ("scheduler", "telemetry")},
+        "scheduler/secrets-key": base64.b64encode(secrets.token_bytes(32)).decode(),
         "telemetry/redis-url": f"redis://telemetry:{redis_password}@redis:6379/0",
         "console/token": f"{password()}\n",
     }

@@ -104,6 +104,10 @@ class Stack:
         """Where the services are."""
         return {name: f"127.0.0.1:{self._ports[name][0]}" for name in SERVICES}
 
+    def database_url(self, service: str) -> str:
+        """Return where *service* keeps what it knows."""
+        return self._chosen[service]["database_url"]
+
     def last_words(self) -> str:
         """Return the end of what every part printed and where the runs are, for a report."""
         printed = "\n".join(f"----- {part.name}\n{part.last_words()}" for part in self.parts.values())

@@ -123,7 +123,7 @@ def see_form(platform: Platform, values: Mapping[str, str]) -> TrainForm:
         algo,
         env,
         algos,
-        _environments(worker),
+        _environments(worker) if env_name else [],
         bool(env_name) and not choices_of(schema, "env"),
         find(env) if env else None,
         next((one.why_not for one in algos if one.name == algo), "") or "",

@@ -39,7 +39,13 @@ class RegistryService:
         """Return its gRPC services."""
         trail = AuditApi(self._parts.catalog)
         return [
-            Registration("mosaic.wire.v1.Registry", self._api, add_RegistryServicer_to_server, self._api.is_denied),
+            Registration(
+                "mosaic.wire.v1.Registry",
+                self._api,
+                add_RegistryServicer_to_server,
+                self._api.is_denied,
+                self._parts.catalog.note,
+            ),
             Registration("mosaic.wire.v1.Identity", self._identity, add_IdentityServicer_to_server),
             Registration(AUDIT, trail, add_AuditServicer_to_server),
         ]

@@ -60,7 +60,13 @@ class SchedulerService:
         """Return the gRPC services for a server."""
         name = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
         return [
-            Registration(name, self._api, scheduler_pb2_grpc.add_SchedulerServicer_to_server, self._is_denied),
+            Registration(
+                name,
+                self._api,
+                scheduler_pb2_grpc.add_SchedulerServicer_to_server,
+                self._is_denied,
+                self._parts.store.note,
+            ),
             Registration(AUDIT, AuditApi(self._parts.store), audit_pb2_grpc.add_AuditServicer_to_server),
         ]
 
