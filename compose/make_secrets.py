@@ -17,6 +17,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -62,8 +63,14 @@ def secret_files(password: Callable[[], str] = lambda: secrets.token_urlsafe(32)
         **{f"{reader}/event-key": event_key for reader in ("scheduler", "telemetry")},
         "scheduler/secrets-key": base64.b64encode(secrets.token_bytes(32)).decode(),
         "telemetry/redis-url": f"redis://telemetry:{redis_password}@redis:6379/0",
-        "console/token": f"{password()}\n",
+        "registry/admin-token": f"{_token()}\n",
     }
+
+
+def _token() -> str:
+    """Return a token as `python -m mosaic_registry token` prints one; the registry takes no weaker one."""
+    body = f"mosaic_pat_{secrets.token_hex(8)}_{secrets.token_hex(32)}"
+    return f"{body}_{zlib.crc32(body.encode()):08x}"
 
 
 def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
@@ -73,7 +80,7 @@ def faults_of(folder: Path, wanted: Mapping[str, str]) -> list[str]:
 
 def passwords_in(text: str, name: str) -> list[str]:
     """Return the passwords in the file called *name* that holds *text*."""
-    if name.endswith(("/password", "/event-key", "/token")):
+    if name.endswith(("/password", "/event-key")):
         return [text.strip()]
     return [found[found.lastindex or 0] for found in _PASSWORDS.finditer(text)]
 

@@ -17,6 +17,7 @@ from mosaic.client import Login, Mosaic
 from mosaic.errors import MosaicError
 from mosaic.hosting.pki import CA_FILE
 from mosaic.hosting.settings import SHARED, variable_of
+from mosaic.model.people import CredentialKind, new_text
 from mosaic.testing.certificates import Certificates, environment
 from mosaic.testing.ports import free_port
 from tests.servers.choice import ServerSet
@@ -26,7 +27,7 @@ from tests.stack.environment import WORKER, install_drill
 from tests.stack.process import Part
 
 SERVICES = ("registry", "scheduler", "telemetry")
-_TOKEN = "the-token-of-the-tests"
+_TOKEN = new_text(CredentialKind.TOKEN)
 
 
 @dataclass(frozen=True)
@@ -174,8 +175,6 @@ class Stack:
         port, health = self._ports[name]
         chosen = {
             **{f"{service}_address": address for service, address in addresses.items()},
-            "token": _TOKEN,
-            "user": "ada",
             "http_address": f"127.0.0.1:{port}",
             "health_address": f"127.0.0.1:{health}",
             "runs_root": str(self.runs_root),
@@ -190,6 +189,8 @@ class Stack:
             "heartbeat_timeout_s": str(self.lease_s),
             "ca_key_file": str(self.folder / "pki" / CA_FILE),
             "join_address": self.join_address,
+            "admin": "ada",
+            "admin_token": _TOKEN,
         }
 
     def _scheduler_settings(self) -> dict[str, str]:

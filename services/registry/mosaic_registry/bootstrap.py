@@ -16,7 +16,7 @@ from mosaic_registry.adapters.cluster_tokens import ClusterTokens, from_cluster,
 from mosaic_registry.adapters.fleet_issuer import FleetIssuer
 from mosaic_registry.adapters.sql_catalog import CHANNEL, SqlCatalog
 from mosaic_registry.adapters.sql_people import SqlPeople
-from mosaic_registry.handlers.first_admin import add_first_admin
+from mosaic_registry.handlers.first_admin import add_first_admin, keep_admin_token
 from mosaic_registry.ports import Catalog, Clock, Issuer, Passwords, People, PodTokens
 from mosaic_registry.settings import Settings
 
@@ -62,8 +62,11 @@ def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
     engine = open_engine(settings.database_url)
     migrate(engine, "mosaic_registry.adapters.migrations")
     people, passwords = SqlPeople(engine), Argon2Passwords()
-    if settings.admin and settings.admin_password:
-        add_first_admin(UserName(settings.admin), settings.admin_password, people=people, passwords=passwords)
+    admin = UserName(settings.admin)
+    if settings.admin_password:
+        add_first_admin(admin, settings.admin_password, people=people, passwords=passwords)
+    if settings.admin_token:
+        keep_admin_token(admin, settings.admin_token, people=people, now=clock())
     changes = ChangeSignal()
     shared = engine.dialect.name == "postgresql"
     return Parts(

@@ -33,10 +33,13 @@ class Settings(TlsSettings):
     kubernetes_issuer: str = "https://kubernetes.default.svc.cluster.local"
     #: Whose pods may join as agents: `namespace/service-account`, separated by commas.
     kubernetes_accounts: str = ""
-    #: Who becomes the first admin, when the fleet has none yet.
-    admin: str = ""
+    #: Who becomes the first admin.
+    admin: str = "admin"
     #: Of the first admin; better `MOSAIC_REGISTRY_ADMIN_PASSWORD_FILE`. Read only while there is no admin.
     admin_password: str = field(default="", repr=False)
+    #: A token of the admin, for who sets up the fleet by program; better `MOSAIC_REGISTRY_ADMIN_TOKEN_FILE`.
+    #: ``mosaic_pat_`` as `python -m mosaic_registry token` prints one. Another one ends the one before.
+    admin_token: str = field(default="", repr=False)
     log_level: str = "info"
 
     @classmethod

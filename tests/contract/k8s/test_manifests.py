@@ -110,8 +110,9 @@ def _claims(manifests: Manifests) -> list[Any]:
 def secret_files(manifests: Manifests, pod: Pod) -> set[str]:
     """Return the paths of the secrets in a pod."""
     mounts = {mount["name"]: mount["mountPath"] for mount in reversed(pod.container["volumeMounts"])}
-    (volume,) = [volume for volume in pod.spec["volumes"] if volume["name"] == "secrets"]
-    keys = manifests.of("Secret")[volume["secret"]["secretName"]]["data"]
+    volumes = [volume for volume in pod.spec["volumes"] if volume["name"] == "secrets"]
+    secrets = manifests.of("Secret")
+    keys = [key for volume in volumes for key in secrets[volume["secret"]["secretName"]]["data"]]
     return {f"{mounts['secrets']}/{key}" for key in keys}
 
 

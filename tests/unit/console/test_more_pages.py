@@ -4,6 +4,7 @@ from datetime import timedelta
 from urllib.parse import urlencode
 
 from mosaic.lifecycle import RunState
+from mosaic_console.domain.form import token_of
 from tests.fakes.console import NOON
 from tests.unit.console.conftest import Console
 
@@ -63,7 +64,9 @@ def test_ticked_runs_are_cancelled_together(console: Console) -> None:
     for name in ("r1", "r2", "r3"):
         console.platform.add(name)
 
-    answer = console.browser().post("/runs/cancel", content=urlencode([("run", "r1"), ("run", "r3")]), headers=FORM)
+    browser = console.browser()
+    told = [("run", "r1"), ("run", "r3"), ("form_token", token_of(browser.cookies["mosaic_session_7420"]))]
+    answer = browser.post("/runs/cancel", content=urlencode(told), headers=FORM)
 
     assert (303, "/runs") == (answer.status_code, answer.headers["location"])
     assert ["r1", "r3"] == [run_id for run_id, run in console.platform.runs.items() if run.state is RunState.CANCELLED]

@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from mosaic_console.domain.form import token_of
 from mosaic_console.domain.train_form import (
     Control,
     as_yaml,
@@ -34,7 +35,9 @@ CONTROLS = [control for group in controls_of(SCHEMA, "ppo").values() for control
 
 def send(console: Console, **fields: str) -> Any:
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
-    return console.browser().post("/train", content=urlencode(fields), headers=headers)
+    browser = console.browser()
+    token = token_of(browser.cookies["mosaic_session_7420"])
+    return browser.post("/train", content=urlencode({**fields, "form_token": token}), headers=headers)
 
 
 def test_every_setting_but_those_of_the_platform_is_offered_the_length_first() -> None:

@@ -25,6 +25,7 @@ from compose.make_secrets import (
 )
 from mosaic.hosting.pki import Authority, holder_of, new_key, request_pem, utc_now
 from mosaic.wire.tls import TlsFiles
+from mosaic_registry.domain.credential import read
 from tests.images import compose_file
 
 
@@ -33,7 +34,7 @@ def test_every_account_has_a_password_of_its_own():
     files = secret_files(lambda: f"password-{next(numbers)}-of-nobody")
     used = {password for name, text in files.items() for password in passwords_in(text, name)}
 
-    assert {f"password-{number}-of-nobody" for number in range(14)} == used
+    assert {f"password-{number}-of-nobody" for number in range(13)} == used
 
 
 def test_an_agent_gets_the_broker_and_no_database():
@@ -143,6 +144,10 @@ def test_a_password_that_can_be_guessed_is_refused_wherever_it_stands(tmp_path):
 
     secret = [name for name, text in secret_files().items() if passwords_in(text, name)]
     assert len(secret) == len(faults_of(tmp_path, secret_files()))
+
+
+def test_the_token_of_the_admin_is_one_that_the_registry_takes():
+    assert read(secret_files()["registry/admin-token"].strip()) is not None
 
 
 @pytest.mark.parametrize(

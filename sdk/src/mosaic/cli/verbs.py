@@ -59,6 +59,12 @@ VERBS: Mapping[str, Verb] = {
     "drain": Verb("fleet", "drain", _MACHINES, "Start nothing new on a node or an agent; what runs there goes on."),
     "agents": Verb("agents", "app", _MACHINES, "Invite agents, list those that joined, put agents out of the fleet."),
     "teams": Verb("fleet", "teams", _MACHINES, "List teams, or set one up."),
+    "login": Verb("people", "login", _PEOPLE, "Sign in to a platform: by name and password, or with a token"),
+    "logout": Verb("people", "logout", _PEOPLE, "End the token of `mosaic login` and forget it."),
+    "whoami": Verb("people", "whoami", _PEOPLE, "Say who you are, in which teams, and by which credential."),
+    "users": Verb("people", "users", _PEOPLE, "List, add, change and deactivate people and service accounts."),
+    "members": Verb("people", "members", _PEOPLE, "List the members of a team, give somebody a role in it"),
+    "tokens": Verb("people", "tokens", _PEOPLE, "List, make and revoke tokens."),
     "secrets": Verb("secrets", "app", _PEOPLE, "Set, list and remove secrets of yours and of your teams."),
     "audit": Verb("audit", "app", _PEOPLE, "Show what was asked of the platform and decided."),
 }

@@ -82,8 +82,11 @@ class Rest:
         """
         headers = {"Idempotency-Key": quote(key, safe=_PRINTABLE)} if key else {}
         with self._answer(method, path, query, body, headers) as response:
+            content = response.read()
+            if response.status_code == HTTPStatus.NO_CONTENT:
+                return None
             try:
-                return json.loads(response.read())
+                return json.loads(content)
             except ValueError:
                 raise MosaicError(f"what answers at {self.login.url} is no platform; is the address right?") from None
 

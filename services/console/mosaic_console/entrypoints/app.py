@@ -17,6 +17,7 @@ from mosaic_console.entrypoints import (
     api_exports,
     api_fleet,
     api_live,
+    api_people,
     api_results,
     api_runs,
     api_secrets,
@@ -34,7 +35,18 @@ from mosaic_console.entrypoints.streams import Streams
 from mosaic_console.settings import Settings
 
 _about = APIRouter(prefix="/api/v1", tags=["about"])
-_APIS = (api_runs, api_results, api_artifacts, api_exports, api_fleet, api_agents, api_secrets, api_audit, api_live)
+_APIS = (
+    api_runs,
+    api_results,
+    api_artifacts,
+    api_exports,
+    api_fleet,
+    api_agents,
+    api_secrets,
+    api_audit,
+    api_live,
+    api_people,
+)
 _MODULES = (sign_in, *_APIS, pages, pages_queue, pages_catalog, pages_compare, pages_train)
 #: Everything that is served; the door looks here for what a route needs.
 ROUTERS = (*(module.router for module in _MODULES), _about)
@@ -74,7 +86,7 @@ def door_of(app: FastAPI, parts: Parts) -> Door:
 def documented() -> dict[str, Any]:
     """Return the OpenAPI document of a console that is connected to nothing."""
     nowhere = "127.0.0.1:1"
-    settings = Settings(registry_address=nowhere, scheduler_address=nowhere, telemetry_address=nowhere, token="none")
+    settings = Settings(registry_address=nowhere, scheduler_address=nowhere, telemetry_address=nowhere)
     return document(build_app(build(settings, port=0)))
 
 

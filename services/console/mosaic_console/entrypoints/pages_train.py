@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse
 
 from mosaic.hosting.access import needs
 from mosaic.model.identity import Permission
+from mosaic_console.domain.form import FIELD
 from mosaic_console.entrypoints.looks import html
 from mosaic_console.entrypoints.parts import TheCaller, ThePlatform
 from mosaic_console.handlers.training import TrainForm, dry_run, see_form, start
@@ -24,7 +25,8 @@ _MOST_FIELDS = 1000
 async def _sent(request: Request) -> dict[str, str]:
     """Return the fields of a form; of one that is named twice the last."""
     text = (await request.body()).decode("utf-8", "replace") if request.method == "POST" else request.url.query
-    return dict(parse_qsl(text, keep_blank_values=False, max_num_fields=_MOST_FIELDS))
+    pairs = parse_qsl(text, keep_blank_values=False, max_num_fields=_MOST_FIELDS)
+    return {name: value for name, value in pairs if name != FIELD}
 
 
 Sent = Annotated[dict[str, str], Depends(_sent)]

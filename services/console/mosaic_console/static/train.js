@@ -2,7 +2,7 @@
 const form = document.querySelector("form.train");
 
 function ask() {
-  const filled = [...new FormData(form)].filter(([name, value]) => value && name !== "key");
+  const filled = [...new FormData(form)].filter(([name, value]) => value && !["key", "form_token"].includes(name));
   location.search = new URLSearchParams(filled);
 }
 

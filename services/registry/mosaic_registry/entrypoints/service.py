@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import sqlalchemy as sa
 from prometheus_client import CollectorRegistry
 
+from mosaic.errors import DatabaseUnavailable
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
 from mosaic.ids import UserName
@@ -75,7 +77,9 @@ class RegistryService:
     def stop(self) -> None:
         """End the streams and threads, and let go of the database."""
         if self._owner is not None:
-            end_owner_tokens(self._owner, people=self._parts.people)
+            # A disk that is full keeps nobody from ending; the next start ends it.
+            with suppress(DatabaseUnavailable):
+                end_owner_tokens(self._owner, people=self._parts.people)
         if self._join:
             self._join.stop()
         self._api.end_streams()

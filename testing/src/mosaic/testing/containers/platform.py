@@ -60,7 +60,9 @@ class Addresses:
 def service(name: str, image: str, addresses: Addresses, settings: Mapping[str, str]) -> Recipe:
     """Return one of the services that keep something."""
     chosen = {"database_url": addresses.database_url(name)}
-    if name != "registry":
+    if name == "registry":
+        chosen["admin_token"] = addresses.passwords.admin_token
+    else:
         chosen |= {"broker_url": addresses.broker_url, "event_key": addresses.passwords.event_key}
     if name == "scheduler":
         chosen["registry_address"] = addresses.grpc("registry")
@@ -77,11 +79,10 @@ def service(name: str, image: str, addresses: Addresses, settings: Mapping[str, 
     )
 
 
-def console(image: str, addresses: Addresses, token: str, settings: Mapping[str, str]) -> Recipe:
-    """Return the front door; whoever shows *token* may do everything."""
+def console(image: str, addresses: Addresses, settings: Mapping[str, str]) -> Recipe:
+    """Return the front door."""
     chosen = {
         **{f"{name}_address": addresses.grpc(name) for name in GRPC_PORTS},
-        "token": token,
         "http_address": f"0.0.0.0:{CONSOLE_PORT}",
         # The port is published on loopback alone.
         "insecure_listen": "true",

@@ -80,7 +80,6 @@ class MosaicStack:
         self._settings.setdefault("MOSAIC_GPUS", f"sim:{gpus}" if gpus else "none")
         platform.check_settings(self._settings)
         self._passwords = brokers.Passwords()
-        self._token = secrets.token_urlsafe(32)
         self._addresses = platform.Addresses(self._passwords)
         self._volumes: dict[str, str] = {}
         self._mosaic: Mosaic | None = None
@@ -138,7 +137,7 @@ class MosaicStack:
     @property
     def login(self) -> Login:
         """Where this machine reaches the platform."""
-        return Login(f"http://{self.parts['console'].address(platform.CONSOLE_PORT)}", self._token)
+        return Login(f"http://{self.parts['console'].address(platform.CONSOLE_PORT)}", self._passwords.admin_token)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -246,7 +245,7 @@ class MosaicStack:
         recipes = [
             platform.service(name, self._image(name), self._addresses, self._settings) for name in platform.GRPC_PORTS
         ]
-        recipes.append(platform.console(self._image("console"), self._addresses, self._token, self._settings))
+        recipes.append(platform.console(self._image("console"), self._addresses, self._settings))
         made = [self.part_of(platform.with_identity(one, self._certificates.service(one.name))) for one in recipes]
         made += [self.describe_agent(worker) for worker in self._workers]
         self.start(*made)
