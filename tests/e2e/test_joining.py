@@ -31,16 +31,6 @@ def stack(shared_servers: ServerSet, tmp_path: Path) -> Iterator[Stack]:
         yield running
 
 
-def invite(stack: Stack) -> str:
-    with stack.certificates.as_console(stack.addresses["registry"], "registry") as channel:
-        return str(RegistryStub(channel).Invite(registry_pb2.InviteRequest(uses=1, ttl_s=600)).token)
-
-
-def revoke(stack: Stack, agent_id: str) -> None:
-    with stack.certificates.as_console(stack.addresses["registry"], "registry") as channel:
-        RegistryStub(channel).RevokeAgent(registry_pb2.RevokeAgentRequest(agent_id=agent_id))
-
-
 def has_succeeded(stack: Stack, run_id: str) -> bool:
     """Ask the scheduler itself: people are let in by the registry."""
     with stack.certificates.as_console(stack.addresses["scheduler"], "scheduler") as channel:
@@ -49,7 +39,7 @@ def has_succeeded(stack: Stack, run_id: str) -> bool:
 
 
 def add_joining_agent(stack: Stack, name: str) -> None:
-    stack.add_agent(name, join_url=f"https://{stack.join_address}", join_token=invite(stack))
+    stack.add_agent(name, join_url=f"https://{stack.join_address}", join_token=stack.mosaic.invite(ttl_s=600)[0])
 
 
 def answers(stack: Stack, name: str) -> tuple[grpc.StatusCode, grpc.StatusCode]:
@@ -106,7 +96,7 @@ def test_a_revoked_agent_is_refused_everywhere_within_five_seconds(stack: Stack)
     assert UNAUTHENTICATED is not answers(stack, "joiner")[1]
 
     began = time.monotonic()
-    revoke(stack, "joiner")
+    stack.mosaic.revoke_agent("joiner")
     until(
         lambda: answers(stack, "joiner") == (UNAUTHENTICATED, UNAUTHENTICATED),
         what="both services to refuse it",

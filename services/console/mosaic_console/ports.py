@@ -21,6 +21,7 @@ from mosaic.client import (
     Summary,
     Team,
 )
+from mosaic.model.admission import AgentCertificate, Invite
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Worker
 from mosaic.model.identity import Caller, Permission, Role
@@ -309,6 +310,15 @@ class Platform(Protocol):
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         """Take a node or an agent out of planning, or back in."""
+
+    def invite(self, *, uses: int, ttl_s: float, worker: str) -> tuple[str, Invite]:
+        """Return a new invitation for agents: the token, shown this once, and what is known of it."""
+
+    def admitted(self) -> tuple[list[Invite], list[AgentCertificate]]:
+        """Return the open invitations and the certificates that have not expired."""
+
+    def revoke_agent(self, *, agent_id: str = "", invite_id: str = "") -> None:
+        """Deny an agent, or withdraw an invitation."""
 
     def secrets(self) -> list[Secret]:
         """Return the secrets that runs of the caller may name; no call returns a value."""

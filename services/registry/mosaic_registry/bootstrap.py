@@ -12,11 +12,12 @@ from mosaic.hosting.changes import ChangeSignal, Notifications
 from mosaic.hosting.database import migrate, open_engine
 from mosaic.ids import UserName
 from mosaic_registry.adapters.argon2_passwords import Argon2Passwords
+from mosaic_registry.adapters.cluster_tokens import ClusterTokens, from_cluster, from_file
 from mosaic_registry.adapters.fleet_issuer import FleetIssuer
 from mosaic_registry.adapters.sql_catalog import CHANNEL, SqlCatalog
 from mosaic_registry.adapters.sql_people import SqlPeople
 from mosaic_registry.handlers.first_admin import add_first_admin, keep_admin_token
-from mosaic_registry.ports import Catalog, Clock, Issuer, Passwords, People
+from mosaic_registry.ports import Catalog, Clock, Issuer, Passwords, People, PodTokens
 from mosaic_registry.settings import Settings
 
 
@@ -30,6 +31,8 @@ class Parts:
     passwords: Passwords
     #: None where agents get their certificates elsewhere.
     issuer: Issuer | None
+    #: None where there is no cluster whose pods may join.
+    pods: PodTokens | None
     #: Rings when the fleet may have changed.
     changes: ChangeSignal
     #: None where only this process changes the catalog.
@@ -43,6 +46,15 @@ class Parts:
 def utc_now() -> datetime:
     """Return the time of day, aware."""
     return datetime.now(timezone.utc)
+
+
+def _pods(settings: Settings) -> PodTokens | None:
+    where = settings.kubernetes_jwks
+    if not where:
+        return None
+    accounts = [one.strip() for one in settings.kubernetes_accounts.split(",") if one.strip()]
+    source = from_cluster(where) if where.startswith("https://") else from_file(Path(where))
+    return ClusterTokens(source, issuer=settings.kubernetes_issuer, accounts=accounts)
 
 
 def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
@@ -63,6 +75,7 @@ def build(settings: Settings, *, clock: Clock = utc_now) -> Parts:
         people=people,
         passwords=passwords,
         issuer=FleetIssuer(Path(settings.ca_key_file), Path(settings.tls_ca_file)) if settings.ca_key_file else None,
+        pods=_pods(settings),
         changes=changes,
         notifications=Notifications(settings.database_url, CHANNEL, changes.notify) if shared else None,
         clock=clock,

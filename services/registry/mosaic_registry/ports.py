@@ -11,7 +11,7 @@ from mosaic.hosting.pki import Issued
 from mosaic.ids import AgentId, NodeId, TeamName, UserName, WorkerName
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Node, Worker
-from mosaic_registry.domain.admission import IssuedCertificate, KeptInvite
+from mosaic_registry.domain.admission import IssuedCertificate, KeptInvite, Pod
 from mosaic_registry.domain.credential import KeptCredential
 from mosaic_registry.domain.fleet import RegisteredAgent
 from mosaic_registry.domain.guessing import Failures
@@ -138,6 +138,18 @@ class Issuer(Protocol):
 
         Raises:
             BadInput: the request proves nothing.
+        """
+
+
+class PodTokens(Protocol):
+    """Knows the pods of a cluster by the tokens they show."""
+
+    def pod_of(self, token: str, now: datetime) -> Pod:
+        """Return the pod that *token* stands for.
+
+        Raises:
+            NotInvited: it stands for none that may join.
+            Unavailable: the cluster's keys cannot be read now.
         """
 
 

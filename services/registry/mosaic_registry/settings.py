@@ -26,6 +26,13 @@ class Settings(TlsSettings):
     ca_key_file: str = ""
     #: Where agents join: HTTPS, without a certificate of theirs; empty = nowhere.
     join_address: str = ""
+    #: The keys with which a Kubernetes cluster signs the tokens of its pods: a file, or where the cluster tells them
+    #: (`https://kubernetes.default.svc/openid/v1/jwks`); empty = pods join with invitations.
+    kubernetes_jwks: str = ""
+    #: As the cluster calls itself in its tokens.
+    kubernetes_issuer: str = "https://kubernetes.default.svc.cluster.local"
+    #: Whose pods may join as agents: `namespace/service-account`, separated by commas.
+    kubernetes_accounts: str = ""
     #: Who becomes the first admin.
     admin: str = "admin"
     #: Of the first admin; better `MOSAIC_REGISTRY_ADMIN_PASSWORD_FILE`. Read only while there is no admin.

@@ -33,6 +33,18 @@ def test_a_secret_is_set_listed_and_forgotten_and_never_told(console: Console) -
     assert 404 == console.script.delete("/api/v1/secrets/hub").status_code
 
 
+def test_agents_are_invited_listed_and_put_out(console: Console) -> None:
+    invited = console.script.post("/api/v1/agents/invites", json={"uses": 2, "worker": "toy"})
+    listed = console.script.get("/api/v1/agents")
+    for path in ("agents/a1", "agents/invites/i1"):
+        assert 200 == console.script.delete(f"/api/v1/{path}").status_code
+
+    assert ("mosaic_join_x", "i1") == (invited.json()["token"], invited.json()["invite"]["invite_id"])
+    assert ["a1"] == [one["agent_id"] for one in listed.json()["certificates"]]
+    done = [one for one in console.platform.done if one[0] in ("invite", "revoke_agent")]
+    assert [("invite", "2", "3600.0", "toy"), ("revoke_agent", "a1", ""), ("revoke_agent", "", "i1")] == done
+
+
 @pytest.mark.parametrize("body", [{}, {"value": None}, {"value": 7}, {"values": VALUE}])
 def test_a_refused_value_is_not_told_back(console: Console, body: object) -> None:
     refused = console.script.put("/api/v1/secrets/hub", json=body)

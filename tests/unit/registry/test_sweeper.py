@@ -37,6 +37,7 @@ def parts() -> Parts:
         people=InMemoryPeople(),
         passwords=PlainPasswords(),
         issuer=None,
+        pods=None,
         changes=ChangeSignal(),
         notifications=None,
         clock=lambda: NOON + seconds(60),

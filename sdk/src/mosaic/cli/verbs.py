@@ -57,6 +57,7 @@ VERBS: Mapping[str, Verb] = {
     "envs": Verb("envs", "envs", _MACHINES, "List the environments of the catalog."),
     "fleet": Verb("fleet", "fleet", _MACHINES, "Show the machines, their agents and the workers they run."),
     "drain": Verb("fleet", "drain", _MACHINES, "Start nothing new on a node or an agent; what runs there goes on."),
+    "agents": Verb("agents", "app", _MACHINES, "Invite agents, list those that joined, put agents out of the fleet."),
     "teams": Verb("fleet", "teams", _MACHINES, "List teams, or set one up."),
     "login": Verb("people", "login", _PEOPLE, "Sign in to a platform: by name and password, or with a token"),
     "logout": Verb("people", "logout", _PEOPLE, "End the token of `mosaic login` and forget it."),

@@ -11,6 +11,7 @@ from mosaic.model.identity import Permission
 from mosaic_console.bootstrap import Parts, build
 from mosaic_console.domain.problem import Problem
 from mosaic_console.entrypoints import (
+    api_agents,
     api_artifacts,
     api_audit,
     api_exports,
@@ -34,7 +35,18 @@ from mosaic_console.entrypoints.streams import Streams
 from mosaic_console.settings import Settings
 
 _about = APIRouter(prefix="/api/v1", tags=["about"])
-_APIS = (api_runs, api_results, api_artifacts, api_exports, api_fleet, api_secrets, api_audit, api_live, api_people)
+_APIS = (
+    api_runs,
+    api_results,
+    api_artifacts,
+    api_exports,
+    api_fleet,
+    api_agents,
+    api_secrets,
+    api_audit,
+    api_live,
+    api_people,
+)
 _MODULES = (sign_in, *_APIS, pages, pages_queue, pages_catalog, pages_compare, pages_train)
 #: Everything that is served; the door looks here for what a route needs.
 ROUTERS = (*(module.router for module in _MODULES), _about)

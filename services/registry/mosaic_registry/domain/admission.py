@@ -43,6 +43,15 @@ class IssuedCertificate(AgentCertificate):
         return AgentCertificate(**{field.name: getattr(self, field.name) for field in fields(AgentCertificate)})
 
 
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod that the cluster vouches for."""
+
+    name: str
+    #: Its service account, as ``namespace/name``.
+    account: str
+
+
 class NotInvited(Refused):
     """An agent may not join with what it shows."""
 

@@ -185,6 +185,11 @@ def _read(handler: BaseHTTPRequestHandler) -> dict[str, str]:
 
 
 def _issue(asked: dict[str, str], parts: Parts, issuer: Issuer) -> Issued:
-    token = JoinToken.read(asked.get("token", ""))
     request = asked["request"].encode()
+    if "kubernetes_token" in asked:
+        if parts.pods is None:
+            raise Refused("pods cannot join here: MOSAIC_REGISTRY_KUBERNETES_JWKS is not set")
+        pod, names = parts.pods.pod_of(asked["kubernetes_token"], parts.clock()), {"catalog": parts.catalog}
+        return admission.join_as_pod(asked["agent_id"], pod, request, **names, issuer=issuer, now=parts.clock())
+    token = JoinToken.read(asked.get("token", ""))
     return admission.join(token, asked["agent_id"], request, catalog=parts.catalog, issuer=issuer, now=parts.clock())

@@ -15,7 +15,7 @@ from mosaic.ids import AgentId, WorkerName, is_id
 from mosaic.model.admission import AgentCertificate, Invite
 from mosaic.model.identity import Caller, Permission
 from mosaic_registry.domain import admission
-from mosaic_registry.domain.admission import IssuedCertificate, KeptInvite
+from mosaic_registry.domain.admission import IssuedCertificate, KeptInvite, Pod
 from mosaic_registry.handlers.fleet import forget
 from mosaic_registry.ports import Catalog, Draft, Issuer
 
@@ -133,18 +133,19 @@ def join(token: JoinToken, agent_id: str, request: bytes, *, catalog: Catalog, i
     return issued
 
 
-def join_as_pod(
-    agent_id: str, account: str, request: bytes, *, catalog: Catalog, issuer: Issuer, now: datetime
-) -> Issued:
-    """Return a certificate for an agent whose pod the cluster vouches for, as *account*.
+def join_as_pod(agent_id: str, pod: Pod, request: bytes, *, catalog: Catalog, issuer: Issuer, now: datetime) -> Issued:
+    """Return a certificate for an agent whose *pod* the cluster vouches for; it is called as the pod is.
 
     Raises:
         BadInput: the name is no id, or the request proves nothing.
+        NotInvited: the agent calls itself otherwise.
     """
     _check_id(agent_id)
+    if agent_id != pod.name:
+        raise admission.NotInvited(f"the agent of pod {pod.name} is called so too: set MOSAIC_AGENT_AGENT_ID to it")
     issued = issuer.issue(agent_id, request, now=now)
     with catalog.change() as draft:
-        _note(draft, issued, agent_id, via=f"kubernetes:{account}", worker=WorkerName(""), now=now)
+        _note(draft, issued, agent_id, via=f"kubernetes:{pod.account}", worker=WorkerName(""), now=now)
     return issued
 
 
