@@ -229,7 +229,8 @@ class Stack:
         settings = {variable_of(prefix, key): value for key, value in chosen.items()}
         own = (prefix + "_", *SHARED.values())
         settings |= {key: value for key, value in self.settings.items() if key.startswith(own)}
-        tls = self.certificates.agent(name) if module == "mosaic.agent" else self.certificates.service(service)
+        agent_id = chosen.get("agent_id", "")
+        tls = self.certificates.agent(agent_id) if agent_id else self.certificates.service(service)
         settings |= environment(tls)
         settings["MOSAIC_GPUS"] = "sim:4"
         return Part(name, [sys.executable, "-m", module], settings, folder=self.folder, health=f"127.0.0.1:{health}")
