@@ -216,7 +216,7 @@ class Stack:
             "registry_address": self.addresses["registry"],
             # Agents find whichever scheduler answers, as behind a service address of a cluster.
             "scheduler_address": f"ipv4:{self.addresses['scheduler']},127.0.0.1:{self._second_scheduler}",
-            "broker_url": self._broker_user("agent", rf"dispatch\.{WORKER}\.{name}"),
+            "broker_url": self._broker_user("agent", rf"dispatch\.{WORKER}\.{more.get('agent_id', name)}"),
             "home": str(self.folder / "agents" / name),
             "runs_root": str(self.runs_root),
             "python": str(self.python),
@@ -244,6 +244,6 @@ class Stack:
         if module != "mosaic.agent":
             settings |= environment(self.certificates.service(service))
         elif "join_url" not in chosen:
-            settings |= environment(self.certificates.agent(name))
+            settings |= environment(self.certificates.agent(chosen.get("agent_id", name)))
         settings["MOSAIC_GPUS"] = "sim:4"
         return Part(name, [sys.executable, "-m", module], settings, folder=self.folder, health=f"127.0.0.1:{health}")
