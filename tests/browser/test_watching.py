@@ -100,12 +100,9 @@ def test_a_page_outlives_the_platform_and_says_so(desk: Desk, page: Page) -> Non
     expect(page.locator("#live-state")).to_have_text("not live")
     desk.machine.up()
 
-    # Sessions end with the platform that gave them: the page becomes the one that says how to get in.
-    expect(page.locator("body")).to_contain_text("mosaic console")
-    page.goto(desk.another_link())
-    page.goto(f"{desk.url}/runs/{run_id}")
+    # Sessions outlive the platform that gave them: the page goes on by itself.
+    expect(page.locator("#live-state")).to_have_text("live", timeout=30_000)
     expect(page.locator("#state .chip")).to_have_text(re.compile("queued|admitted|running"))
-    expect(page.locator("#live-state")).to_have_text("live")
     points = "document.querySelector('mosaic-curve')?.curve?.steps.length ?? 0"
     until(lambda: page.evaluate(points) > 3, what="its curve")
     page.get_by_text("Cancel …").click()
