@@ -121,7 +121,7 @@ down:  ## Stop what `make up` started and remove it with its data; KEEP=1 keeps 
 	@$(COMPOSE) --profile '*' down --remove-orphans $(if $(KEEP),,--volumes)
 
 smoke: $(STAMP)  ## Send a run through the running stack and read its manifest
-	@MOSAIC_URL=http://127.0.0.1:$${MOSAIC_CONSOLE_PORT:-7420} MOSAIC_TOKEN=$$($(COMPOSE) exec -T console cat /run/secrets/token) $(BIN)/python compose/smoke.py
+	@MOSAIC_URL=http://127.0.0.1:$${MOSAIC_CONSOLE_PORT:-7420} MOSAIC_TOKEN=$$($(COMPOSE) exec -T registry cat /run/secrets/admin-token) $(BIN)/python compose/smoke.py
 
 demo: $(STAMP)  ## Train something and see it learn: services, a worker, a curve, a manifest
 	@$(BIN)/mosaic demo

@@ -40,6 +40,13 @@ TARGETS: dict[str, dict[str, tuple[str, float]]] = {
         "completion_cpu_s": ("<=", 0.25),
         "slowest_verb_cpu_s": ("<=", 0.4),
     },
+    "api": {
+        "get_run_p50_ms": ("<=", 5),
+        "list_runs_p50_ms": ("<=", 20),
+        "submit_per_s": (">=", 200),
+        "live_viewers": (">=", 200),
+        "console_mb": ("<=", 150),
+    },
     "memory": {"max_service_mb": ("<=", 120)},
     "overhead": {"speed_ratio": (">=", 0.98)},
     "workers": {"speed_ratio": (">=", 0.98), "startup_ms": ("<=", 300)},

@@ -98,6 +98,7 @@ def pages() -> dict[Path, str]:
         "client.md": _titled("Python client", reference_pages.client_page(_comments, _table)),
         "grpc.md": _titled("gRPC", reference_pages.grpc_page(_table)),
         "manifest.md": _titled("Manifest", reference_pages.manifest_page(_table)),
+        "rights.md": _titled("Rights", reference_pages.rights_page(_comments, _table)),
         "openapi.json": json.dumps(documented(), indent=1, sort_keys=True).splitlines(),
     }
     written = {REFERENCE / name: "\n".join(lines).rstrip() + "\n" for name, lines in texts.items()}

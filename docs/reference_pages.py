@@ -1,4 +1,4 @@
-"""Reference pages about what others call: the command, the Python client, gRPC, and the keys of a manifest."""
+"""Reference pages about what others call: the command, the Python client, gRPC, rights, and the keys of a manifest."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ import typer
 
 import mosaic.client
 from mosaic.cli.app import app
+from mosaic.hosting.rights import GRANTS
+from mosaic.model.identity import TEAM_ROLES, Permission, Role, Scope
 from mosaic_telemetry.domain import manifest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -87,6 +89,35 @@ def _example(match: re.Match[str]) -> str:
 def _raises(match: re.Match[str]) -> str:
     entries = re.sub(r"\n {8,}", " ", match[1].rstrip()).splitlines()
     return "\n".join(re.sub(r"^    (\w+):", r"- raises `\1`:", entry) for entry in entries) + "\n"
+
+
+def rights_page(comments: Comments, table: Table) -> Iterator[str]:
+    """Say who may do what, from the table that every handler asks."""
+    verbs, roles = comments(Permission), comments(Role)
+    yield "Who may do what, and to whose things: their *own*, those of the *team* where they have the role, or *all*."
+    yield "What is empty they may not; what they may not see does not exist for them. Tokens may be made for less."
+    yield ""
+    rows = [
+        (f"`{permission.value}`", *(_scope(granted.get(role)) for role in Role))
+        for permission, granted in GRANTS.items()
+    ]
+    yield from table(("permission", *(role.value for role in Role)), rows)
+    yield ""
+    yield "## Roles"
+    yield ""
+    held = {role: "a team" if role in TEAM_ROLES else "the fleet" for role in Role}
+    yield from table(("role", "in", "for whom"), [(role.value, held[role], roles.get(role.name, "")) for role in Role])
+    yield ""
+    yield "## Permissions"
+    yield ""
+    yield "Every route, gRPC method and topic of the live stream declares one; one that declares none is closed."
+    yield ""
+    rows = [(f"`{permission.value}`", verbs.get(permission.name, "")) for permission in Permission]
+    yield from table(("permission", "what it is"), rows)
+
+
+def _scope(scope: Scope | None) -> str:
+    return scope.value if scope else ""
 
 
 def grpc_page(table: Table) -> Iterator[str]:

@@ -17,7 +17,12 @@ from tests.images import ROOT
 _ZSTD = "docs/decisions/0006-zstd-packs-frames.md"
 
 #: Variables of today's image that an agent of that age refuses, because it does not know them.
-_UNKNOWN = ("MOSAIC_AGENT_PROBE_REPORT", "MOSAIC_AGENT_WORKER_REVISION", "MOSAIC_AGENT_PLATFORM_REVISION")
+_UNKNOWN = (
+    "MOSAIC_AGENT_HIDE_FILES",
+    "MOSAIC_AGENT_PROBE_REPORT",
+    "MOSAIC_AGENT_WORKER_REVISION",
+    "MOSAIC_AGENT_PLATFORM_REVISION",
+)
 #: Today's names of variables -> those that an agent of that age reads.
 _OLD_NAMES = {
     "MOSAIC_BROKER_URL": "MOSAIC_AGENT_BROKER_URL",

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from mosaic.hosting.pki import AGENT_URI, Authority, key_pem, new_key, request_pem, utc_now
 from mosaic.testing.containers.answers import (
     Answers,
     postgres_answers,
@@ -40,7 +41,7 @@ def recipe_of(manifests: Manifests, pod: Pod, folder: Path) -> tuple[Recipe, dic
         answers_on=ports["health"] if pod.is_ours else ports[pod.name],
         answers=service_is_ready if pod.is_ours else _STORES[pod.name],
         ports=tuple(ports.values()),
-        # The one value that the cluster fills in is the name of the pod.
+        # The only value that the cluster fills in is the name of the pod.
         environment={name: pod.name if value is None else value for name, value in environment.items()},
         command=tuple(pod.container.get("args", ())),
         user=f"{pod.spec['securityContext']['runAsUser']}:{pod.spec['securityContext']['runAsGroup']}",
@@ -61,7 +62,8 @@ def _writable(pod: Pod) -> dict[str, str]:
 def _given_files(manifests: Manifests, pod: Pod, folder: Path) -> Iterator[tuple[str, tuple[str, Path]]]:
     volumes = {volume["name"]: volume for volume in pod.spec["volumes"]}
     for mount in pod.container["volumeMounts"]:
-        files = _files(manifests, volumes.get(mount["name"], {}))
+        volume = volumes.get(mount["name"], {})
+        files = _issued(manifests, volume["csi"], pod, folder) if "csi" in volume else _files(manifests, volume)
         if files is not None:
             name = f"{pod.name}-{next(_numbers)}"
             yield name, (mount["mountPath"], _write(folder / name, files))
@@ -75,6 +77,18 @@ def _files(manifests: Manifests, volume: Mapping[str, Any]) -> dict[str, bytes] 
         secret = manifests.of("Secret").get(volume["secret"]["secretName"], {"data": {}})
         return {name: base64.b64decode(text) for name, text in secret["data"].items()}
     return None
+
+
+def _issued(manifests: Manifests, csi: Mapping[str, Any], pod: Pod, folder: Path) -> dict[str, bytes]:
+    """Return what cert-manager puts into a pod that asks for a certificate."""
+    asked = csi["volumeAttributes"]
+    issuer = manifests.of("Issuer")[asked["csi.cert-manager.io/issuer-name"]]
+    secret = manifests.of("Secret")[issuer["spec"]["ca"]["secretName"]]["data"]
+    authority = _write(folder / f"issuer-{next(_numbers)}", {"ca": base64.b64decode(secret["tls.key"])}) / "ca"
+    named = asked["csi.cert-manager.io/uri-sans"].replace("${POD_NAME}", pod.name).removeprefix(AGENT_URI)
+    key = new_key()
+    issued = Authority.load(authority).issue_agent(named, request_pem(key), now=utc_now())
+    return {"ca.crt": base64.b64decode(secret["tls.crt"]), "tls.crt": issued.pem, "tls.key": key_pem(key)}
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> Path:

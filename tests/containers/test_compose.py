@@ -48,7 +48,7 @@ class Project:
 
     def mosaic(self, *command: str) -> str:
         """Run the ``mosaic`` command against this platform; return what it printed."""
-        token = self.compose("exec", "-T", "console", "cat", "/run/secrets/token").strip()
+        token = self.compose("exec", "-T", "registry", "cat", "/run/secrets/admin-token").strip()
         chosen = {"MOSAIC_URL": f"http://127.0.0.1:{self.port}", "MOSAIC_TOKEN": token}
         return _run([sys.executable, "-m", "mosaic.cli", *command], chosen)
 

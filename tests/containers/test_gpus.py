@@ -47,7 +47,8 @@ def test_no_gpu_is_ever_held_by_two_runs_at_once(fleet: MosaicStack) -> None:
     held = [attempt for run in runs for attempt in run.look().attempts]
 
     assert {1} == {len(attempt.lease.gpu_ids) for attempt in held}
-    assert 2 == len({attempt.agent_id for attempt in held}), "both agents must have had a hand in it"
+    # One that was asked to take no more may still get what was on its way to it.
+    assert {agent.name for agent in narrow} <= {attempt.agent_id for attempt in held}, "both must have had a hand in it"
     for one, other in itertools.combinations(held, 2):
         assert one.lease.gpu_ids != other.lease.gpu_ids or _apart(one, other), f"{one} and {other}"
 

@@ -53,7 +53,7 @@ def _start(manifests: Manifests, folder: Path, closing_all: ExitStack) -> dict[s
 
 
 def test_a_run_goes_through_the_pods_and_its_agent_leaves(parts: dict[str, Part]) -> None:
-    token = parts["console"].execute("cat", "/run/secrets/token").strip()
+    token = parts["registry"].execute("cat", "/run/secrets/admin-token").strip()
     login = Login(f"http://{parts['console'].address(CONSOLE_PORT)}", token)
     with Mosaic(login) as fleet:
         submission = RunSpec("reference", {"env_id": "FrozenLake-v1", "total_steps": 2000}, seed=1)

@@ -44,11 +44,24 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield image
 
 
-def test_an_agent_of_an_earlier_commit_is_refused_and_told_which_side_to_upgrade(fleet: MosaicStack, past: str) -> None:
+def test_an_agent_of_a_commit_before_certificates_gets_no_answer_and_disturbs_nobody(
+    fleet: MosaicStack, past: str
+) -> None:
     recipe = fleet.describe_agent("reference", name="of-an-earlier-commit").recipe
     environment = environment_of_the_past(recipe.environment)
     agent = fleet.part_of(replace(recipe, image=past, entrypoint=ENTRYPOINT, environment=environment))
     fleet.start(agent)
+
+    # It shows no certificate, so that nobody tells it anything, not even which side to upgrade.
+    until(lambda: "registry not reached" in agent.logs(), what="its complaint in the agent's log")
+
+    assert agent.is_running, "an operator must be able to see why"
+    assert agent.name not in {known.agent_id for known in fleet.mosaic.fleet().agents}
+    assert_undisturbed(train(fleet))
+
+
+def test_an_agent_of_an_older_protocol_is_refused_and_told_which_side_to_upgrade(fleet: MosaicStack) -> None:
+    agent = _start_old_agent(fleet, ("MOSAIC/1.0",))
 
     sentence = (
         "no common protocol: the agent speaks MOSAIC/1.0; this registry speaks MOSAIC/2.0; upgrade the older side"

@@ -65,7 +65,7 @@ def test_an_agent_is_announced_within_five_seconds_of_its_start(fleet: MosaicSta
 @pytest.mark.parametrize("worker", TINY)
 def test_the_image_of_a_library_trains(fleet: MosaicStack, worker: str) -> None:
     agent = fleet.add_agent(worker)
-    run = fleet.submit(worker, seed=1, resources=Resources(cpus=0.5, memory_mb=512), **TINY[worker])
+    run = fleet.submit(worker, seed=1, resources=Resources(cpus=0.5), **TINY[worker])
 
     assert_undisturbed(run)
     assert_healthy(agent)

@@ -14,6 +14,7 @@ from mosaic.hosting.database import migrate, open_engine
 from mosaic.ids import AgentId, NodeId, WorkerName
 from mosaic_registry.adapters.sql_catalog import SqlCatalog
 from mosaic_registry.adapters.tables import metadata
+from mosaic_registry.domain.admission import IssuedCertificate, KeptInvite
 from mosaic_registry.ports import Catalog
 from tests.announcements import NOON, a_gpu, a_host, a_member, a_worker, seconds
 from tests.fakes.catalog import InMemoryCatalog
@@ -51,6 +52,48 @@ def test_what_was_put_comes_back_equal(catalog: Catalog) -> None:
 
     fleet = catalog.fleet()
     assert ((node,), (agent,), (worker,)) == (fleet.nodes, fleet.agents, fleet.workers)
+
+
+def test_invitations_and_certificates_come_back_equal_and_are_forgotten_in_time(catalog: Catalog) -> None:
+    invite = KeptInvite(
+        invite_id="i1",
+        uses=2,
+        created_at=NOON,
+        expires_at=NOON + seconds(60),
+        created_by="user:olga",
+        worker=WorkerName("toy"),
+        digest="d",
+    )
+    good, denied = (
+        IssuedCertificate(
+            serial=serial,
+            agent_id=AgentId(agent_id),
+            issued_at=NOON,
+            expires_at=NOON + seconds(3600),
+            via="invite:i1",
+            denied_at=denied_at,
+            key_digest="k",
+        )
+        for serial, agent_id, denied_at in (("1", "a1", None), ("2", "a2", NOON))
+    )
+    with catalog.change() as draft:
+        draft.put_invite(invite)
+        draft.put_certificate(good)
+        draft.put_certificate(denied)
+
+    with catalog.change() as draft:
+        assert (invite, [invite]) == (draft.invite("i1"), list(draft.invites()))
+        assert (good, [good, denied]) == (draft.certificate("1"), list(draft.certificates()))
+        assert [denied] == list(draft.certificates(AgentId("a2")))
+        assert (None, None) == (draft.invite("i2"), draft.certificate("3"))
+    assert (False, True, False) == tuple(map(catalog.is_denied, ("1", "2", "3")))
+    assert ["2"] == list(catalog.denied(NOON))
+    assert [] == list(catalog.denied(NOON + seconds(3601)))
+
+    with catalog.change() as draft:
+        draft.forget_admissions(expired_before=NOON + seconds(61))
+        assert not draft.invites()
+        assert 2 == len(draft.certificates())
 
 
 def test_each_change_leaves_the_revision_one_higher(catalog: Catalog) -> None:

@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 
 import mosaic.model
 from mosaic.errors import BadInput
-from mosaic.model import attempt, audit, fleet, identity, people, resources, run, secret, team
+from mosaic.model import admission, attempt, audit, fleet, identity, people, resources, run, secret, team
 from mosaic.model.codec import from_json, to_json
 from mosaic.wire import codec
 from mosaic.wire.v1 import audit_pb2, identity_pb2, registry_pb2, scheduler_pb2
@@ -48,6 +48,8 @@ MESSAGES: Mapping[type, type[Message]] = {
     secret.Secret: scheduler_pb2.Secret,
     audit.AuditEntry: audit_pb2.AuditEntry,
     audit.AuditFilter: audit_pb2.ReadAuditRequest,
+    admission.Invite: registry_pb2.Invite,
+    admission.AgentCertificate: registry_pb2.AgentCertificate,
     people.User: identity_pb2.User,
     people.Credential: identity_pb2.Credential,
 }

@@ -12,6 +12,7 @@ from datetime import datetime
 from mosaic.ids import AgentId, NodeId, TeamName, WorkerName
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Node, Worker
+from mosaic_registry.domain.admission import IssuedCertificate, KeptInvite
 from mosaic_registry.domain.fleet import RegisteredAgent
 
 
@@ -23,6 +24,8 @@ class InMemoryDraft:
     ) -> None:
         self.worker_by_name, self.node_by_id, self.agent_by_id = copy(workers), copy(nodes), copy(agents)
         self.audited: list[AuditEntry] = []
+        self.invite_by_id: dict[str, KeptInvite] = {}
+        self.certificate_by_serial: dict[str, IssuedCertificate] = {}
 
     def worker(self, name: WorkerName) -> Worker | None:
         return self.worker_by_name.get(name)
@@ -57,6 +60,30 @@ class InMemoryDraft:
     def remove_node(self, node_id: NodeId) -> None:
         self.node_by_id.pop(node_id, None)
 
+    def invite(self, invite_id: str) -> KeptInvite | None:
+        return self.invite_by_id.get(invite_id)
+
+    def invites(self) -> Sequence[KeptInvite]:
+        return sorted(self.invite_by_id.values(), key=lambda one: (one.created_at, one.invite_id))
+
+    def put_invite(self, invite: KeptInvite) -> None:
+        self.invite_by_id[invite.invite_id] = invite
+
+    def certificate(self, serial: str) -> IssuedCertificate | None:
+        return self.certificate_by_serial.get(serial)
+
+    def certificates(self, agent_id: AgentId | None = None) -> Sequence[IssuedCertificate]:
+        ordered = sorted(self.certificate_by_serial.values(), key=lambda one: (one.issued_at, one.serial))
+        return [one for one in ordered if agent_id in (None, one.agent_id)]
+
+    def put_certificate(self, certificate: IssuedCertificate) -> None:
+        self.certificate_by_serial[certificate.serial] = certificate
+
+    def forget_admissions(self, *, expired_before: datetime) -> None:
+        for kept in (self.invite_by_id, self.certificate_by_serial):
+            for key in [key for key, one in kept.items() if one.expires_at < expired_before]:
+                del kept[key]
+
     def audit(self, entry: AuditEntry) -> None:
         self.audited.append(entry)
 
@@ -74,6 +101,8 @@ class InMemoryCatalog:
     def change(self) -> Iterator[InMemoryDraft]:
         with self._lock:
             draft = InMemoryDraft(self._now.worker_by_name, self._now.node_by_id, self._now.agent_by_id)
+            draft.invite_by_id = copy(self._now.invite_by_id)
+            draft.certificate_by_serial = copy(self._now.certificate_by_serial)
             yield draft
             self._now = draft
             self._trail += draft.audited
@@ -112,6 +141,13 @@ class InMemoryCatalog:
 
     def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
         return self._trail[:limit]
+
+    def is_denied(self, serial: str) -> bool:
+        known = self._now.certificate(serial)
+        return known is not None and known.denied_at is not None
+
+    def denied(self, now: datetime) -> Sequence[str]:
+        return sorted(one.serial for one in self._now.certificates() if one.denied_at and one.expires_at > now)
 
     def overdue(self, heard_before: datetime) -> Sequence[AgentId]:
         return [agent.agent_id for agent in self._now.agents() if agent.alive and agent.last_heartbeat < heard_before]

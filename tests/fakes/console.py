@@ -27,6 +27,7 @@ from mosaic.client import (
 from mosaic.errors import NotFound, RunNotFound, Unavailable, WorkerNotFound
 from mosaic.ids import AgentId, NodeId, RunId, TeamName, UserName, WorkerName
 from mosaic.lifecycle import AttemptState, RunState
+from mosaic.model.admission import AgentCertificate, Invite
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Agent, Fleet, Node, Worker
 from mosaic.model.identity import Caller
@@ -231,6 +232,21 @@ class InMemoryPlatform:
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         self.done.append(("drain", node_id or agent_id, str(draining)))
+
+    def invite(self, *, uses: int, ttl_s: float, worker: str) -> tuple[str, Invite]:
+        self.done.append(("invite", str(uses), str(ttl_s), worker))
+        return "mosaic_join_x", self._invite
+
+    def admitted(self) -> tuple[list[Invite], list[AgentCertificate]]:
+        held = AgentCertificate(serial="1", agent_id=AgentId("a1"), issued_at=NOON, expires_at=NOON)
+        return [self._invite], [held]
+
+    def revoke_agent(self, *, agent_id: str = "", invite_id: str = "") -> None:
+        self.done.append(("revoke_agent", agent_id, invite_id))
+
+    @property
+    def _invite(self) -> Invite:
+        return Invite(invite_id="i1", uses=1, created_at=NOON, expires_at=NOON, created_by="user:ada")
 
     def secrets(self) -> list[Secret]:
         return list(self.kept.values())

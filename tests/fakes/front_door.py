@@ -7,13 +7,18 @@ from contextlib import contextmanager
 
 from mosaic.client import Login, Mosaic
 from mosaic.testing.certificates import certificates
+from mosaic_console.adapters.grpc_platform import Endpoints, GrpcServices
+from mosaic_console.bootstrap import Parts
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings
+from tests.fakes.identity import InMemoryIdentity
 
 
 @contextmanager
-def front_door(registry: str, scheduler: str, telemetry: str) -> Iterator[Login]:
-    """Serve a console before the services at these addresses."""
+def front_door(
+    registry: str, scheduler: str, telemetry: str, *, identity: InMemoryIdentity | None = None
+) -> Iterator[Login]:
+    """Serve a console before the services at these addresses; its people are in memory."""
     tls = certificates().service("console")
     settings = Settings(
         tls_ca_file=tls.ca,
@@ -22,11 +27,11 @@ def front_door(registry: str, scheduler: str, telemetry: str) -> Iterator[Login]
         registry_address=registry,
         scheduler_address=scheduler,
         telemetry_address=telemetry,
-        token="the-token-of-the-tests",
-        user="ada",
         http_address="127.0.0.1:0",
     )
-    server = ConsoleServer(settings)
+    identity = identity or InMemoryIdentity()
+    parts = Parts(GrpcServices(Endpoints(registry, scheduler, telemetry, tls)), identity)
+    server = ConsoleServer(settings, token=identity.token, parts=parts)
     server.start()
     try:
         yield server.login

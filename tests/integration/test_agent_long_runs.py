@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
+import kombu
 import pytest
 
 from mosaic.agent.control.celery_listener import TASK, CeleryDispatchListener, build_app
@@ -49,7 +50,8 @@ class BrokerBench(Bench):
 
     def dispatch(self, run_id: str) -> None:
         ids = {"run_id": run_id, "attempt": 1}
-        self._sender.send_task(TASK, kwargs=ids, exchange="", routing_key=self.queue, confirm_timeout=5)
+        target = kombu.Queue(self.queue, kombu.Exchange(""), routing_key=self.queue, no_declare=True)
+        self._sender.send_task(TASK, kwargs=ids, queue=target, declare=[], confirm_timeout=5)
 
     def executions(self, run_id: str) -> int:
         return len((self.root / "runs" / run_id / "executions").read_text().splitlines())

@@ -15,7 +15,9 @@ from types import TracebackType
 from compose.make_secrets import rights
 from mosaic.client import Login, Mosaic
 from mosaic.errors import MosaicError
+from mosaic.hosting.pki import CA_FILE
 from mosaic.hosting.settings import SHARED, variable_of
+from mosaic.model.people import CredentialKind, new_text
 from mosaic.testing.certificates import Certificates, environment
 from mosaic.testing.ports import free_port
 from tests.servers.choice import ServerSet
@@ -25,7 +27,7 @@ from tests.stack.environment import WORKER, install_drill
 from tests.stack.process import Part
 
 SERVICES = ("registry", "scheduler", "telemetry")
-_TOKEN = "the-token-of-the-tests"
+_TOKEN = new_text(CredentialKind.TOKEN)
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Stack:
         self.certificates = Certificates(self.folder / "pki")
         self.broker_url = self._closing.enter_context(fresh_vhost(self.servers.rabbitmq))
         self._second_scheduler = free_port()
+        self.join_address = f"127.0.0.1:{free_port()}"
         self._event_key = secrets.token_hex(32)
         self._chosen: dict[str, dict[str, str]] = {}
         self._ports = {name: (free_port(), free_port()) for name in (*SERVICES, "console")}
@@ -101,6 +104,10 @@ class Stack:
     def addresses(self) -> dict[str, str]:
         """Where the services are."""
         return {name: f"127.0.0.1:{self._ports[name][0]}" for name in SERVICES}
+
+    def database_url(self, service: str) -> str:
+        """Return where *service* keeps what it knows."""
+        return self._chosen[service]["database_url"]
 
     def last_words(self) -> str:
         """Return the end of what every part printed and where the runs are, for a report."""
@@ -168,8 +175,6 @@ class Stack:
         port, health = self._ports[name]
         chosen = {
             **{f"{service}_address": address for service, address in addresses.items()},
-            "token": _TOKEN,
-            "user": "ada",
             "http_address": f"127.0.0.1:{port}",
             "health_address": f"127.0.0.1:{health}",
             "runs_root": str(self.runs_root),
@@ -179,7 +184,14 @@ class Stack:
         return part, Login(f"http://127.0.0.1:{port}", _TOKEN)
 
     def _registry_settings(self) -> dict[str, str]:
-        return {"heartbeat_interval_s": "0.5", "heartbeat_timeout_s": str(self.lease_s)}
+        return {
+            "heartbeat_interval_s": "0.5",
+            "heartbeat_timeout_s": str(self.lease_s),
+            "ca_key_file": str(self.folder / "pki" / CA_FILE),
+            "join_address": self.join_address,
+            "admin": "ada",
+            "admin_token": _TOKEN,
+        }
 
     def _scheduler_settings(self) -> dict[str, str]:
         return {
@@ -229,8 +241,9 @@ class Stack:
         settings = {variable_of(prefix, key): value for key, value in chosen.items()}
         own = (prefix + "_", *SHARED.values())
         settings |= {key: value for key, value in self.settings.items() if key.startswith(own)}
-        agent_id = chosen.get("agent_id", "")
-        tls = self.certificates.agent(agent_id) if agent_id else self.certificates.service(service)
-        settings |= environment(tls)
+        if module != "mosaic.agent":
+            settings |= environment(self.certificates.service(service))
+        elif "join_url" not in chosen:
+            settings |= environment(self.certificates.agent(chosen["agent_id"]))
         settings["MOSAIC_GPUS"] = "sim:4"
         return Part(name, [sys.executable, "-m", module], settings, folder=self.folder, health=f"127.0.0.1:{health}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from mosaic.client import (
@@ -20,11 +21,15 @@ from mosaic.client import (
     Summary,
     Team,
 )
+from mosaic.model.admission import AgentCertificate, Invite
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Worker
-from mosaic.model.identity import Caller
+from mosaic.model.identity import Caller, Permission, Role
+from mosaic.model.people import Credential as KnownCredential
+from mosaic.model.people import CredentialKind, User
 from mosaic.model.run import RunFilter
 from mosaic.model.secret import Secret
+from mosaic_console.domain.provider import Flow, Vouched
 
 ItemT = TypeVar("ItemT", covariant=True)
 
@@ -51,6 +56,17 @@ class Credential:
     #: ``token`` or ``session``.
     kind: str
     secret: str = field(repr=False)
+    #: Of whoever shows it.
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A token that was made."""
+
+    credential: KnownCredential
+    #: Shown once.
+    secret: str = field(repr=False)
 
 
 class Identity(Protocol):
@@ -59,14 +75,112 @@ class Identity(Protocol):
     def authenticate(self, credential: Credential) -> Caller | None:
         """Return who shows it; None for a stranger. Asked with every request, so what is revoked ends at once."""
 
+    def sign_in(self, user: str, password: str, address: str) -> str:
+        """Return the secret of a new session.
+
+        Raises:
+            Unauthenticated: name or password is wrong.
+            TooManyRequests: there were too many wrong ones.
+        """
+
+    def sign_in_by_provider(self, vouched: Vouched, address: str) -> str:
+        """Return the secret of a new session for whom the identity provider vouches.
+
+        Raises:
+            Unauthenticated: they may not enter.
+            Refused: the name is another's.
+        """
+
     def new_code(self, caller: Caller) -> str:
         """Return a code that opens one session for *caller*, once."""
 
-    def redeem(self, code: str) -> str | None:
+    def redeem(self, code: str, address: str) -> str | None:
         """Return the secret of a new session, or None: *code* is unknown, used or too old."""
+
+    def people(self, caller: Caller) -> People:
+        """Return people as *caller* may see and change them."""
+
+    def close(self) -> None:
+        """Let go of the service."""
 
     def end_session(self, secret: str) -> None:
         """Close that session; the next request with it is a stranger's."""
+
+    def note_refusal(self, caller: Caller, permission: str, target: str) -> None:
+        """Write down that *caller* asked for *target* without that *permission*."""
+
+
+class Provider(Protocol):
+    """An identity provider."""
+
+    def address(self, flow: Flow, redirect_uri: str) -> str:
+        """Return where a browser is sent to sign in."""
+
+    def redeem(self, code: str, flow: Flow, redirect_uri: str) -> Vouched:
+        """Return whom the provider vouches for with *code*.
+
+        Raises:
+            Unauthenticated: it is not to be believed.
+        """
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class People(Protocol):
+    """People in somebody's name. Every method raises a `mosaic.errors.MosaicError` that says what to do."""
+
+    def user(self, name: str = "") -> User:
+        """Return one user; without a name, the caller."""
+
+    def users(self, team: str = "") -> list[User]:
+        """Return everybody whom the caller may see."""
+
+    def add(self, user: User, password: str = "") -> User:
+        """Add a person or a service account."""
+
+    def change(self, name: str, **given: Any) -> User:
+        """Change display name, e-mail or whether they are active."""
+
+    def set_password(self, name: str, password: str, current: str = "") -> None:
+        """Set a password."""
+
+    def set_roles(self, name: str, roles: Collection[Role]) -> User:
+        """Replace the roles in the fleet."""
+
+    def set_member(self, team: str, name: str, role: Role | None) -> User:
+        """Give a role in a team, or take it away."""
+
+    def issue_token(
+        self, name: str, *, user: str = "", scopes: Collection[Permission] = (), life: timedelta | None = None
+    ) -> Issued:
+        """Make a token for the caller or for a service account."""
+
+    def credentials(self, user: str, kind: CredentialKind) -> list[KnownCredential]:
+        """Return tokens or sessions."""
+
+    def revoke(self, credential_id: str) -> None:
+        """End a token or session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file in the directory of a run."""
+
+    #: Relative to that directory.
+    path: str
+    size: int
+    modified_at: datetime
+
+
+class Artifacts(Protocol):
+    """The directories of runs, as far as the console sees them."""
+
+    def list(self, run_id: str) -> Sequence[Artifact]:
+        """Return the files of a run by path."""
+
+    def open(self, run_id: str, parts: tuple[str, ...]) -> int:
+        """Return a descriptor of the file at *parts* of the run's directory; whoever gets it closes it."""
 
 
 class Stream(Protocol[ItemT]):
@@ -196,6 +310,15 @@ class Platform(Protocol):
 
     def drain(self, *, node_id: str = "", agent_id: str = "", draining: bool = True) -> None:
         """Take a node or an agent out of planning, or back in."""
+
+    def invite(self, *, uses: int, ttl_s: float, worker: str) -> tuple[str, Invite]:
+        """Return a new invitation for agents: the token, shown this once, and what is known of it."""
+
+    def admitted(self) -> tuple[list[Invite], list[AgentCertificate]]:
+        """Return the open invitations and the certificates that have not expired."""
+
+    def revoke_agent(self, *, agent_id: str = "", invite_id: str = "") -> None:
+        """Deny an agent, or withdraw an invitation."""
 
     def secrets(self) -> list[Secret]:
         """Return the secrets that runs of the caller may name; no call returns a value."""

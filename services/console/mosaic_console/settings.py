@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from mosaic.errors import BadInput, Refused
@@ -22,10 +22,6 @@ class Settings(TlsSettings):
     registry_address: str  #: ``host:port`` of the registry
     scheduler_address: str  #: ``host:port`` of the scheduler
     telemetry_address: str  #: ``host:port`` of telemetry
-    #: Whoever shows it is `MOSAIC_CONSOLE_USER`. Best in a file, which `MOSAIC_CONSOLE_TOKEN_FILE` names.
-    token: str
-    #: Whom the token stands for.
-    user: str = "admin"
     #: Where REST and pages are; anything but loopback needs TLS.
     http_address: str = DEFAULT_ADDRESS
     #: How people write the address: ``https://fleet.example.org``, several with commas. Another ``Host`` is refused.
@@ -36,6 +32,21 @@ class Settings(TlsSettings):
     insecure_listen: bool = False
     #: Directory of the run directories, where the console can read it: artifacts are served from there.
     runs_root: str = ""
+    #: Addresses of proxies, with commas, whose ``X-Forwarded-For`` is believed; of anybody else it means nothing.
+    trusted_proxies: str = ""
+    #: Identity provider (OpenID Connect): its issuer, letter by letter; empty = people have passwords here.
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""  #: as the provider knows the console
+    oidc_client_secret: str = field(default="", repr=False)  #: better `MOSAIC_CONSOLE_OIDC_CLIENT_SECRET_FILE`
+    oidc_scopes: str = "openid profile email"  #: what the provider is asked for
+    oidc_user_claim: str = "preferred_username"  #: the claim that names people when they first come
+    oidc_teams_claim: str = "groups"  #: the claim that lists their groups
+    #: ``GROUP=TEAM:ROLE``, with semicolons: roles that the provider gives, and takes. Empty = they are given here.
+    oidc_teams: str = ""
+    #: Changes a second that one user, and one token, may make; ten times as many at once.
+    changes_per_s: float = 300.0
+    #: The same for reads that cost much: events, logs, exports, artifacts, curves.
+    large_reads_per_s: float = 100.0
     health_address: str = "0.0.0.0:8084"
     log_level: str = "info"
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import fcntl
+import getpass
 import os
+import re
 import secrets
 import tempfile
 import time
@@ -14,6 +16,7 @@ from typing import IO
 
 from mosaic.agent.execution.walls import Walls
 from mosaic.errors import Refused
+from mosaic.ids import UserName, is_id
 from mosaic.processes import read_birth
 
 #: Who looks whether a platform runs holds its lock for an instant; who wants to start one waits that long.
@@ -103,6 +106,12 @@ def holder(home: Path) -> int | None:
         if pid is not None or time.monotonic() > deadline:
             return pid
         time.sleep(_LOOK_S)
+
+
+def owner_of(env: Mapping[str, str]) -> UserName:
+    """Return whose platform it is: ``MOSAIC_USER``, or who is logged in to the machine, as a name can be written."""
+    name = env.get("MOSAIC_USER") or getpass.getuser()
+    return UserName(name if is_id(name) else re.sub(r"[^A-Za-z0-9._@-]", "", name).lstrip("._@-")[:128] or "owner")
 
 
 def _locks(file: IO[str], *, within_s: float = 0.0) -> bool:

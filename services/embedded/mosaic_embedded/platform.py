@@ -6,7 +6,6 @@ transport, SQLite keeps the state, and telemetry takes frames straight from the 
 
 from __future__ import annotations
 
-import getpass
 import sys
 import threading
 import time
@@ -34,11 +33,10 @@ from mosaic.installer.environments import installed_environments, probe_environm
 from mosaic.model.fleet import Node
 from mosaic.worker.probe import ProbeReport, probe
 from mosaic_console.adapters.grpc_platform import Endpoints
-from mosaic_console.domain.keys import new_secret
 from mosaic_console.entrypoints.server import ConsoleServer
 from mosaic_console.settings import Settings as ConsoleSettings
 from mosaic_console.settings import loopback_address
-from mosaic_embedded.home import event_key, secrets_key, take, walls_of
+from mosaic_embedded.home import event_key, owner_of, secrets_key, take, walls_of
 from mosaic_embedded.trouble import Trouble
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.settings import Settings as RegistrySettings
@@ -116,7 +114,8 @@ class Platform:
         self._probes["agents"] = self._agents_fault
         self._authority = Authority.load_or_make(self._pki / CA_FILE, utc_now())
         self._tls = {name: service_files(self._pki, name, self._authority, utc_now()) for name in _SERVICES}
-        registry = self._host("registry", self._registry(), started)
+        people = self._registry()
+        registry = self._host("registry", people, started)
         self._telemetry = self._build_telemetry()
         telemetry = self._host("telemetry", self._telemetry, started)
         scheduler = self._host("scheduler", self._scheduler(registry, self._telemetry), started)
@@ -127,7 +126,7 @@ class Platform:
         started.callback(self._stop_agents)
         self.add_new_agents()
         # Last: its imports take half a second of the interpreter, which all before would wait for.
-        self.console = self._start_console(self.endpoints, started)
+        self.console = self._start_console(self.endpoints, people.token_for_owner(owner_of(self.env)), started)
         self._is_up = True
         self._watcher = threading.Thread(target=self._watch_for_workers, name="workers", daemon=True)
         self._watcher.start()
@@ -150,7 +149,7 @@ class Platform:
             if broken.get(name) != why:
                 self.tell(f"{name} cannot be used: {why}")
 
-    def _start_console(self, endpoints: Endpoints, started: ExitStack) -> ConsoleServer:
+    def _start_console(self, endpoints: Endpoints, token: str, started: ExitStack) -> ConsoleServer:
         settings = ConsoleSettings(
             registry_address=endpoints.registry,
             scheduler_address=endpoints.scheduler,
@@ -158,12 +157,10 @@ class Platform:
             tls_ca_file=endpoints.tls.ca,
             tls_cert_file=endpoints.tls.certificate,
             tls_key_file=endpoints.tls.key,
-            token=new_secret(),
-            user=self.env.get("MOSAIC_USER") or getpass.getuser(),
             http_address=loopback_address(self.console_address),
             runs_root=str(self.home / "runs"),
         )
-        console = ConsoleServer(settings, home=self.home)
+        console = ConsoleServer(settings, home=self.home, token=token)
         started.callback(console.stop)
         self._probes["console"] = console.fault
         console.start()

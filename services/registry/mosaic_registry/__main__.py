@@ -1,6 +1,7 @@
 """``python -m mosaic_registry``: one registry, configured by ``MOSAIC_REGISTRY_*``.
 
-``python -m mosaic_registry admin NAME`` makes an admin, also where nobody is left to do so, and prints a one-time link.
+``python -m mosaic_registry admin NAME`` makes an admin, also where nobody is left to do so, and prints a one-time link;
+``python -m mosaic_registry token`` prints a token for ``MOSAIC_REGISTRY_ADMIN_TOKEN``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from mosaic.errors import MosaicError
 from mosaic.hosting.process import run_service
 from mosaic.ids import UserName
+from mosaic.model.people import CredentialKind, new_text
 from mosaic_registry.bootstrap import build
 from mosaic_registry.entrypoints.service import RegistryService
 from mosaic_registry.handlers.first_admin import code_for_admin
@@ -26,8 +28,10 @@ def main() -> None:
             run_service("registry", Settings.from_env, _build, os.environ)
         case ["admin", name]:
             _make_admin(name)
+        case ["token"]:
+            sys.stdout.write(new_text(CredentialKind.TOKEN) + "\n")
         case _:
-            sys.exit("usage: python -m mosaic_registry [admin NAME]")
+            sys.exit("usage: python -m mosaic_registry [admin NAME | token]")
 
 
 def _build(settings: Settings, metrics: CollectorRegistry) -> RegistryService:

@@ -7,9 +7,11 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
+from mosaic.hosting.pki import Issued
 from mosaic.ids import AgentId, NodeId, TeamName, UserName, WorkerName
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Node, Worker
+from mosaic_registry.domain.admission import IssuedCertificate, KeptInvite, Pod
 from mosaic_registry.domain.credential import KeptCredential
 from mosaic_registry.domain.fleet import RegisteredAgent
 from mosaic_registry.domain.guessing import Failures
@@ -54,6 +56,27 @@ class Draft(Protocol):
     def remove_node(self, node_id: NodeId) -> None:
         """Forget; an unknown one is forgotten already."""
 
+    def invite(self, invite_id: str) -> KeptInvite | None:
+        """Return that invitation."""
+
+    def invites(self) -> Sequence[KeptInvite]:
+        """Return every invitation, the oldest first."""
+
+    def put_invite(self, invite: KeptInvite) -> None:
+        """Add or replace."""
+
+    def certificate(self, serial: str) -> IssuedCertificate | None:
+        """Return that certificate."""
+
+    def certificates(self, agent_id: AgentId | None = None) -> Sequence[IssuedCertificate]:
+        """Return every certificate, or those of one agent, the oldest first."""
+
+    def put_certificate(self, certificate: IssuedCertificate) -> None:
+        """Add or replace."""
+
+    def forget_admissions(self, *, expired_before: datetime) -> None:
+        """Remove invitations and certificates that are of no use any more."""
+
     def audit(self, entry: AuditEntry) -> None:
         """Write down what was decided."""
 
@@ -94,8 +117,40 @@ class Catalog(Protocol):
     def audit_trail(self, wanted: AuditFilter, *, teams: Collection[TeamName] | None, limit: int) -> list[AuditEntry]:
         """Return the first *limit* entries of *teams* (None = of everything) that are *wanted*, oldest first."""
 
+    def is_denied(self, serial: str) -> bool:
+        """Tell whether that certificate was denied; cheap."""
+
+    def denied(self, now: datetime) -> Sequence[str]:
+        """Return the serials of denied certificates that have not expired, sorted."""
+
     def overdue(self, heard_before: datetime) -> Sequence[AgentId]:
         """Return living agents last heard before that time."""
+
+
+class Issuer(Protocol):
+    """Issues certificates in the name of the fleet."""
+
+    def ca(self) -> bytes:
+        """Return what agents are to believe, as it is sent to them."""
+
+    def issue(self, agent_id: str, request: bytes, *, now: datetime) -> Issued:
+        """Return a certificate that names *agent_id*, for the key of *request*.
+
+        Raises:
+            BadInput: the request proves nothing.
+        """
+
+
+class PodTokens(Protocol):
+    """Knows the pods of a cluster by the tokens they show."""
+
+    def pod_of(self, token: str, now: datetime) -> Pod:
+        """Return the pod that *token* stands for.
+
+        Raises:
+            NotInvited: it stands for none that may join.
+            Unavailable: the cluster's keys cannot be read now.
+        """
 
 
 class PeopleView(Protocol):

@@ -21,10 +21,25 @@ class Settings(TlsSettings):
     heartbeat_timeout_s: float = 20.0
     #: A dead agent is shown for so long before it is forgotten.
     forget_after_s: float = 86_400.0
-    #: Who becomes the first admin, when the fleet has none yet.
-    admin: str = ""
+    #: The CA's certificate and its key in one file, with which agents that join are given certificates; empty = agents
+    #: get theirs elsewhere.
+    ca_key_file: str = ""
+    #: Where agents join: HTTPS, without a certificate of theirs; empty = nowhere.
+    join_address: str = ""
+    #: The keys with which a Kubernetes cluster signs the tokens of its pods: a file, or where the cluster tells them
+    #: (`https://kubernetes.default.svc/openid/v1/jwks`); empty = pods join with invitations.
+    kubernetes_jwks: str = ""
+    #: As the cluster calls itself in its tokens.
+    kubernetes_issuer: str = "https://kubernetes.default.svc.cluster.local"
+    #: Whose pods may join as agents: `namespace/service-account`, separated by commas.
+    kubernetes_accounts: str = ""
+    #: Who becomes the first admin.
+    admin: str = "admin"
     #: Of the first admin; better `MOSAIC_REGISTRY_ADMIN_PASSWORD_FILE`. Read only while there is no admin.
     admin_password: str = field(default="", repr=False)
+    #: A token of the admin, for who sets up the fleet by program; better `MOSAIC_REGISTRY_ADMIN_TOKEN_FILE`.
+    #: ``mosaic_pat_`` as `python -m mosaic_registry token` prints one. Another one ends the one before.
+    admin_token: str = field(default="", repr=False)
     log_level: str = "info"
 
     @classmethod

@@ -248,6 +248,8 @@ class FleetView:
     #: SHA-256 of each agent's session token.
     sessions: Mapping[AgentId, str] = field(default_factory=dict)
     workers: Mapping[WorkerName, WorkerFacts] = field(default_factory=dict)
+    #: Serials of certificates that are denied.
+    denied: frozenset[str] = frozenset()
     revision: int = -1
 
 

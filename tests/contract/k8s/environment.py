@@ -33,10 +33,14 @@ def faults(process: str, environment: Mapping[str, str | None]) -> list[str]:
     """Return everything that *process* would refuse in *environment*, or never look at."""
     known = {*variables(SETTINGS[process], f"MOSAIC_{process.upper()}"), GPUS_VARIABLE}
     ours = {name: value for name, value in environment.items() if name.startswith("MOSAIC_")}
-    strangers = [name for name in ours if name.removesuffix("_FILE") not in known]
+    strangers = [name for name in ours if not {name, name.removesuffix("_FILE")} & known]
     found = [f"{name} is read by no {process}{did_you_mean(name, known)}" for name in strangers]
     # The value of a file, or of a field that the cluster fills in, is known on the machine only.
-    readable = {name.removesuffix("_FILE"): value or "x" for name, value in ours.items() if name not in strangers}
+    readable = {
+        name if name in known else name.removesuffix("_FILE"): value or "x"
+        for name, value in ours.items()
+        if name not in strangers
+    }
     try:
         SETTINGS[process].from_env(readable)
     except BadInput as error:

@@ -66,6 +66,7 @@ _GROUP = _exactly({"name": _TEXT, "rules": {"type": "array", "items": _ALERT, "m
 
 _SPECS = {
     ("keda.sh/v1alpha1", "ScaledJob"): _SCALED_JOB,
+    ("cert-manager.io/v1", "Issuer"): _exactly({"ca": _exactly({"secretName": _TEXT})}),
     ("monitoring.coreos.com/v1", "ServiceMonitor"): _exactly(
         {"selector": _SELECTOR, "endpoints": {"type": "array", "items": _ENDPOINT, "minItems": 1}}
     ),

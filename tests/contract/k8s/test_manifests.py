@@ -20,6 +20,8 @@ from tests.images import image_tool
 
 #: The oldest release we promise to run on: it sleeps before a stop without a shell.
 KUBERNETES = "1.30"
+#: Who gives each pod of an agent its certificate.
+_CSI = "csi.cert-manager.io"
 
 
 def validate(documents: Iterable[Document]) -> None:
@@ -87,6 +89,8 @@ def test_no_secret_is_in_the_repository(base: Manifests, gpu: Manifests) -> None
 
 def test_every_secret_and_claim_that_a_pod_mounts_exists(dev: Manifests) -> None:
     wanted = {("Secret", volume["secret"]["secretName"]) for volume in _volumes(dev, "secret")}
+    wanted |= {("Secret", issuer["spec"]["ca"]["secretName"]) for issuer in dev.of("Issuer").values()}
+    wanted |= {("Issuer", volume["csi"]["volumeAttributes"][f"{_CSI}/issuer-name"]) for volume in _volumes(dev, "csi")}
     wanted |= {("PersistentVolumeClaim", v["persistentVolumeClaim"]["claimName"]) for v in _claims(dev)}
     wanted |= {("ConfigMap", volume["configMap"]["name"]) for volume in _volumes(dev, "configMap")}
     there = {(document["kind"], document["metadata"]["name"]) for document in dev.documents}
@@ -106,16 +110,37 @@ def _claims(manifests: Manifests) -> list[Any]:
 def secret_files(manifests: Manifests, pod: Pod) -> set[str]:
     """Return the paths of the secrets in a pod."""
     mounts = {mount["name"]: mount["mountPath"] for mount in reversed(pod.container["volumeMounts"])}
-    (volume,) = [volume for volume in pod.spec["volumes"] if volume["name"] == "secrets"]
-    keys = manifests.of("Secret")[volume["secret"]["secretName"]]["data"]
+    volumes = [volume for volume in pod.spec["volumes"] if volume["name"] == "secrets"]
+    secrets = manifests.of("Secret")
+    keys = [key for volume in volumes for key in secrets[volume["secret"]["secretName"]]["data"]]
     return {f"{mounts['secrets']}/{key}" for key in keys}
 
 
 def test_a_process_of_ours_reads_every_secret_it_is_given_and_no_other(dev: Manifests) -> None:
     for pod in (pod for pod in dev.pods() if pod.is_ours):
         files = {value for name, value in dev.environment(pod).items() if name.endswith("_FILE")}
+        issued = (
+            {f"/run/identity/{name}" for name in ("ca.crt", "tls.crt", "tls.key")} if pod.process == "agent" else set()
+        )
 
-        assert secret_files(dev, pod) == files
+        assert secret_files(dev, pod) | issued == files
+
+
+def test_the_key_of_the_ca_is_in_no_pod(manifests: Manifests) -> None:
+    authorities = {issuer["spec"]["ca"]["secretName"] for issuer in manifests.of("Issuer").values()}
+
+    assert {"ca"} == authorities
+    assert set() == authorities & {volume["secret"]["secretName"] for volume in _volumes(manifests, "secret")}
+
+
+def test_an_agent_is_given_a_certificate_that_names_its_pod_and_calls_itself_so(manifests: Manifests) -> None:
+    for pod in (pod for pod in manifests.pods() if pod.process == "agent"):
+        (identity,) = [volume["csi"] for volume in pod.spec["volumes"] if "csi" in volume]
+        (called,) = [one["valueFrom"] for one in pod.container["env"] if one["name"] == "MOSAIC_AGENT_AGENT_ID"]
+
+        assert _CSI == identity["driver"]
+        assert "mosaic://agent/${POD_NAME}" == identity["volumeAttributes"][f"{_CSI}/uri-sans"]
+        assert "metadata.name" == called["fieldRef"]["fieldPath"]
 
 
 def test_a_store_finds_the_secrets_it_is_told_of(dev: Manifests) -> None:
@@ -155,10 +180,9 @@ def test_every_container_says_what_it_needs_and_may_use(manifests: Manifests) ->
 def test_every_container_is_probed(manifests: Manifests) -> None:
     for pod in manifests.pods():
         assert {"startupProbe", "readinessProbe", "livenessProbe"} <= pod.container.keys()
-        ports = {port["name"]: port["containerPort"] for port in pod.container["ports"]}
-        if "grpc" in ports:
-            assert ports["grpc"] == pod.container["startupProbe"]["grpc"]["port"]
         if pod.is_ours:
+            # A kubelet has no certificate, and the ports of gRPC answer nobody without one.
+            assert [] == [probe for probe in pod.container.values() if isinstance(probe, dict) and "grpc" in probe]
             assert {"path": "/readyz", "port": "health"} == pod.container["readinessProbe"]["httpGet"]
 
 

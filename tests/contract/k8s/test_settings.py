@@ -9,8 +9,12 @@ import pytest
 from tests.contract.k8s.environment import SETTINGS, compose_services, faults, process_of
 from tests.contract.k8s.manifests import LIBRARIES, ROOT, Manifests, Pod
 
-#: On one host all agents share its node; in a cluster each pod is one, with one run in it.
-DIFFERS = {"MOSAIC_AGENT_NODE_ID", "MOSAIC_CONSOLE_URLS"}
+#: On one host all agents share its node; in a cluster each pod is one, with one run in it, and with a certificate that
+#: was made for it.
+DIFFERS = {"MOSAIC_AGENT_NODE_ID", "MOSAIC_AGENT_AGENT_ID", "MOSAIC_CONSOLE_URLS"}
+#: In a cluster cert-manager issues certificates, and the registry does not have the CA's key.
+COMPOSE_ALONE = {"MOSAIC_REGISTRY_CA_KEY_FILE", "MOSAIC_REGISTRY_JOIN_ADDRESS"}
+AGENT_DIFFERS = {"MOSAIC_TLS_CA_FILE", "MOSAIC_TLS_CERT_FILE", "MOSAIC_TLS_KEY_FILE"}
 
 COMPOSE = compose_services(ROOT / "docker-compose.yml")
 OURS = [name for name in COMPOSE if process_of(name) in SETTINGS]
@@ -90,14 +94,16 @@ def test_both_run_the_same_images_on_gpus(gpu: Manifests) -> None:
 def test_what_both_set_they_set_alike(dev: Manifests, service: str) -> None:
     compose: dict[str, Any] = COMPOSE[service]["environment"]
     kubernetes = dev.environment(pod_of(dev, service))
-    both = (compose.keys() & kubernetes.keys()) - DIFFERS
+    both = (compose.keys() & kubernetes.keys()) - DIFFERS - (AGENT_DIFFERS if process_of(service) == "agent" else set())
 
     assert {name: str(compose[name]) for name in both} == {name: kubernetes[name] for name in both}
 
 
 @pytest.mark.parametrize("service", OURS)
 def test_what_compose_sets_kubernetes_sets_too(dev: Manifests, service: str) -> None:
-    assert set() == COMPOSE[service]["environment"].keys() - dev.environment(pod_of(dev, service)).keys()
+    kubernetes = dev.environment(pod_of(dev, service))
+
+    assert set() == COMPOSE[service]["environment"].keys() - kubernetes.keys() - COMPOSE_ALONE
 
 
 @pytest.mark.parametrize("service", [name for name in COMPOSE if "ports" in COMPOSE[name]])

@@ -40,9 +40,9 @@ async def told(feed: Feed, topics: Sequence[str], after: int, count: int) -> lis
     """Return the first *count* updates."""
     found: list[Update] = []
     following = feed.follow(topics, after, breath_s=5)
-    async for update in following:
-        found += [update] if update else []
-        if len(found) == count:
+    async for updates in following:
+        found += updates
+        if len(found) >= count:
             break
     await following.aclose()  # type: ignore[attr-defined]
     return found

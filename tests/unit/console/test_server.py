@@ -13,7 +13,7 @@ from mosaic_console.settings import Settings, loopback_address, read_address
 
 def settings(**more: Any) -> Settings:
     """Return settings of a console that is connected to nothing."""
-    return Settings(registry_address="r:1", scheduler_address="s:1", telemetry_address="t:1", token="t", **more)
+    return Settings(registry_address="r:1", scheduler_address="s:1", telemetry_address="t:1", **more)
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:7420", "192.168.1.2:7420", "[::]:7420", "example.com:80", "127.0.0.2:1"])

@@ -12,7 +12,21 @@ from pathlib import Path
 import pytest
 import yaml
 
-from compose.make_secrets import AGENTS, faults_of, make, passwords_in, rights, secret_files
+from compose.make_secrets import (
+    AGENTS,
+    IDENTITIES,
+    certificate_names,
+    certificates,
+    faults_of,
+    make,
+    passwords_in,
+    rights,
+    secret_files,
+)
+from mosaic.hosting.pki import Authority, holder_of, new_key, request_pem, utc_now
+from mosaic.wire.tls import TlsFiles
+from mosaic_registry.domain.credential import read
+from tests.images import compose_file
 
 
 def test_every_account_has_a_password_of_its_own():
@@ -20,7 +34,7 @@ def test_every_account_has_a_password_of_its_own():
     files = secret_files(lambda: f"password-{next(numbers)}-of-nobody")
     used = {password for name, text in files.items() for password in passwords_in(text, name)}
 
-    assert {f"password-{number}-of-nobody" for number in range(14)} == used
+    assert {f"password-{number}-of-nobody" for number in range(13)} == used
 
 
 def test_an_agent_gets_the_broker_and_no_database():
@@ -38,6 +52,54 @@ def test_every_agent_of_compose_has_an_account_of_its_own():
     }
 
     assert {f"agent-{library}": [f"secrets-agent-{library}"] for library in AGENTS} == mounted
+
+
+@pytest.fixture(scope="module")
+def identities():
+    return certificates()
+
+
+def test_the_key_of_the_ca_is_for_the_registry_alone_which_issues_with_it(identities, tmp_path):
+    key = identities["registry/ca-key.pem"].partition("-----BEGIN PRIVATE KEY-----")[2]
+    (tmp_path / "ca-key.pem").write_text(identities["registry/ca-key.pem"])
+    issued = Authority.load(tmp_path / "ca-key.pem").issue_agent("agent-1", request_pem(new_key()), now=utc_now())
+
+    assert ["registry/ca-key.pem"] == [name for name, text in identities.items() if key in text]
+    assert "mosaic://agent/agent-1" == holder_of(issued.pem).uri
+
+
+def test_every_part_has_a_certificate_that_names_it_and_a_key_of_its_own(identities, tmp_path):
+    keys = set()
+    for part in IDENTITIES:
+        paths = {name: tmp_path / part / name for name in ("ca.pem", "identity.pem")}
+        (tmp_path / part).mkdir()
+        for name, path in paths.items():
+            path.write_text(identities[f"{part}/{name}"])
+        pem = TlsFiles(*(str(paths[name]) for name in ("ca.pem", "identity.pem", "identity.pem"))).read()
+        keys.add(pem.key)
+        agent = part.removeprefix("agent-")
+        uri = f"mosaic://service/{part}" if part == agent else f"mosaic://agent/compose-{agent}"
+        assert uri == holder_of(pem.certificate[pem.certificate.index(b"-----BEGIN CERT") :]).uri
+
+    assert len(IDENTITIES) == len(keys)
+
+
+def test_an_agent_of_compose_calls_itself_what_its_certificate_says():
+    services = compose_file()["services"]
+    names = {f"agent-{agent}": services[f"agent-{agent}"]["environment"]["MOSAIC_AGENT_AGENT_ID"] for agent in AGENTS}
+
+    assert {part: f"URI:mosaic://agent/{name}" for part, name in names.items()} == {
+        part: said for part, said in IDENTITIES.items() if part.startswith("agent-")
+    }
+
+
+def test_a_certificate_of_another_ca_is_refused(tmp_path, identities):
+    make(tmp_path, given=False)
+    (tmp_path / "agent-sb3/identity.pem").chmod(0o600)
+    (tmp_path / "agent-sb3/identity.pem").write_text(identities["agent-sb3/identity.pem"])
+
+    [fault] = make(tmp_path, given=True)
+    assert fault.startswith(f"{tmp_path}/agent-sb3/identity.pem is no certificate of the CA in ")
 
 
 def test_stores_are_given_digests_that_fit_the_passwords_of_their_users():
@@ -71,7 +133,7 @@ def test_a_set_of_which_a_part_is_lost_is_not_completed_with_passwords_that_do_n
 def test_nothing_is_made_where_secrets_must_be_given(tmp_path):
     faults = make(tmp_path, given=True)
 
-    assert len(secret_files()) == len(faults)
+    assert len(secret_files()) + len(certificate_names()) == len(faults)
     assert [] == list(tmp_path.iterdir())
 
 
@@ -82,6 +144,10 @@ def test_a_password_that_can_be_guessed_is_refused_wherever_it_stands(tmp_path):
 
     secret = [name for name, text in secret_files().items() if passwords_in(text, name)]
     assert len(secret) == len(faults_of(tmp_path, secret_files()))
+
+
+def test_the_token_of_the_admin_is_one_that_the_registry_takes():
+    assert read(secret_files()["registry/admin-token"].strip()) is not None
 
 
 @pytest.mark.parametrize(

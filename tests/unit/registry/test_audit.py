@@ -111,6 +111,14 @@ def test_every_change_of_people_is_written_down(parts: Parts) -> None:
     assert issued.secret not in str(parts.catalog.audit_trail(AuditFilter(), teams=None, limit=100))
 
 
+def test_what_the_console_refuses_is_written_down(parts: Parts) -> None:
+    request = pb.NoteRefusalRequest(permission="runs:change", target="POST /api/v1/runs/r1/cancel")
+
+    IdentityApi(parts).NoteRefusal(request, Call(member("gus", vision=Role.VIEWER)))
+
+    assert [("user:gus", "runs:change", "POST /api/v1/runs/r1/cancel", False)] == told(parts)
+
+
 def test_who_is_refused_to_change_people_is_written_down_and_nothing_else_is(parts: Parts) -> None:
     api, eve = IdentityApi(parts), Call(member("eve", vision=Role.TEAM_ADMIN))
 

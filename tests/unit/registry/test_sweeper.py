@@ -36,6 +36,8 @@ def parts() -> Parts:
         catalog=InMemoryCatalog(),
         people=InMemoryPeople(),
         passwords=PlainPasswords(),
+        issuer=None,
+        pods=None,
         changes=ChangeSignal(),
         notifications=None,
         clock=lambda: NOON + seconds(60),

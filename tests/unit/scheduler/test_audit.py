@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 
 from mosaic.errors import BadInput, MosaicError, SessionRejected
+from mosaic.hosting.grpc_server import GrpcServer, Registration
 from mosaic.ids import TeamName, UserName
 from mosaic.model.audit import ActorKind, AuditEntry, AuditFilter, broken_link
 from mosaic.model.identity import Caller, Role
-from mosaic.wire.v1 import audit_pb2
+from mosaic.testing.certificates import certificates
+from mosaic.wire.caller import speak_for
+from mosaic.wire.channel import open_channel
+from mosaic.wire.tls import TlsFiles
+from mosaic.wire.v1 import audit_pb2, scheduler_pb2_grpc
 from mosaic.wire.v1 import scheduler_pb2 as wire
 from mosaic_scheduler.entrypoints.audit_api import AuditApi
 from tests.fakes.calls import Call, admin, member
@@ -152,3 +158,25 @@ def test_texts_that_a_caller_chose_are_bounded(desk: Desk) -> None:
         desk.api().Cancel(wire.RunCommand(run_id="x" * 100_000 + "\0"), Call(ANN))
 
     assert 256 == len(trail(desk)[-1].target)
+
+
+def test_who_is_refused_before_it_is_known_what_about_is_written_down_too(desk: Desk) -> None:
+    add = scheduler_pb2_grpc.add_SchedulerServicer_to_server
+    registration = Registration("mosaic.wire.v1.Scheduler", desk.api(), add, note=desk.store.note)
+    server = GrpcServer([registration], "127.0.0.1:0", certificates().service("scheduler"))
+    server.start()
+
+    def refused(peer: TlsFiles, method: str, request: object, caller: Caller | None = None) -> None:
+        with open_channel(server.address, "scheduler", peer) as channel:
+            call = getattr(scheduler_pb2_grpc.SchedulerStub(channel), method)
+            with pytest.raises(grpc.RpcError):
+                call(request, timeout=30, metadata=speak_for(caller) if caller else ())
+
+    guest = member("guest", vision=Role.VIEWER)
+    refused(certificates().service("console"), "Cancel", wire.RunCommand(run_id="01"), guest)
+    refused(certificates().agent("a1"), "Claim", wire.ClaimRequest(run_id="01", agent_id="a2"))
+    refused(certificates().agent("a1"), "Cancel", wire.RunCommand(run_id="01"), admin())
+    server.stop(grace_s=0)
+
+    told = [(entry.actor, entry.action, entry.target.rpartition("/")[2], entry.allowed) for entry in trail(desk)]
+    assert [("user:guest", "runs:change", "Cancel", False), ("agent:a1", "agent", "Claim", False)] == told[:2]

@@ -137,7 +137,7 @@ class Scenario:
             seed=SEED,
             name=self.name,
             environment=variables,
-            resources=Resources(cpus=1.0, memory_mb=256),
+            resources=Resources(cpus=1.0),
         )
 
 

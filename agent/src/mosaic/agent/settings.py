@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mosaic.errors import BadInput
 from mosaic.hosting.settings import EventSettings, TlsSettings, read_settings
@@ -26,6 +26,13 @@ class Settings(EventSettings, TlsSettings):
     home: str
     #: Where run directories are; the same place on every node that may continue a run.
     runs_root: str
+    #: ``https://host:port`` where this agent joins the fleet, when it has no certificate yet.
+    join_url: str = ""
+    #: An invitation of `mosaic agents invite`; better `MOSAIC_AGENT_JOIN_TOKEN_FILE`. Read only to join.
+    join_token: str = field(default="", repr=False)
+    #: Instead of an invitation: the token of the pod's service account, for audience `mosaic`. `MOSAIC_TLS_CA_FILE`
+    #: then says whom to believe.
+    kubernetes_token_file: str = ""
     #: The interpreter of the worker's environment.
     python: str = sys.executable
     #: What that environment said of itself when the image was built; empty = it is asked at every start.

@@ -62,7 +62,7 @@ def submit(
     team: Annotated[str | None, typer.Option(help="For which team; default MOSAIC_TEAM.")] = None,
     priority: Annotated[str | None, typer.Option(help="low, normal, high or urgent.")] = None,
     cpus: Annotated[float | None, typer.Option(help="CPUs; 0 = the worker's own estimate.")] = None,
-    memory_mb: Annotated[int | None, typer.Option("--memory-mb", help="Memory; 0 = the worker's own estimate.")] = None,
+    memory_mb: Annotated[int | None, typer.Option(help="Memory, at most; 0 = as the worker estimates.")] = None,
     gpus: Annotated[float | None, typer.Option(help="GPUs: whole ones, or a fraction of one.")] = None,
     gpu_memory_mb: Annotated[int | None, typer.Option("--gpu-memory-mb", help="Memory needed on each GPU.")] = None,
     max_wall: Annotated[str | None, typer.Option(help="Time limit of an attempt: 90s, 15m, 2h.")] = None,

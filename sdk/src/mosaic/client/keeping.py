@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from mosaic.client.rest import Rest
+from mosaic.model.admission import AgentCertificate, Invite
 from mosaic.model.audit import AuditEntry
 from mosaic.model.codec import from_json
 from mosaic.model.secret import Secret
@@ -38,6 +39,38 @@ class Keeping:
             NotFound: there is none of that name.
         """
         self._rest.ask("DELETE", "secrets", name, team=team)
+
+    def invite(self, *, uses: int = 1, ttl_s: float = 3600.0, worker: str = "") -> tuple[str, Invite]:
+        """Return an invitation for agents: what they join with, shown this once, and what is known of it.
+
+        Raises:
+            BadInput: for too many, or for too long.
+        """
+        body = {"uses": uses, "ttl_s": ttl_s, "worker": worker}
+        told = self._rest.ask("POST", "agents", "invites", body=body)
+        return str(told["token"]), from_json(Invite, told["invite"])
+
+    def admitted(self) -> tuple[list[Invite], list[AgentCertificate]]:
+        """Return the invitations that are open and the certificates of agents that have not expired."""
+        told = self._rest.ask("GET", "agents")
+        certificates = [from_json(AgentCertificate, one) for one in told["certificates"]]
+        return [from_json(Invite, one) for one in told["invites"]], certificates
+
+    def revoke_agent(self, agent_id: str) -> None:
+        """Put an agent out of the fleet at once; it comes back with a new invitation only.
+
+        Raises:
+            NotFound: there is none of that name.
+        """
+        self._rest.ask("DELETE", "agents", agent_id)
+
+    def withdraw_invite(self, invite_id: str) -> None:
+        """Let nobody join with that invitation any more.
+
+        Raises:
+            NotFound: there is no such invitation.
+        """
+        self._rest.ask("DELETE", "agents", "invites", invite_id)
 
     def audit(
         self, service: str, *, team: str = "", actor: str = "", since: datetime | None = None, after: int = 0

@@ -75,6 +75,17 @@ class Login:
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise ServiceUnavailable("the platform", str(home)) from error
 
+    def keep(self, home: Path) -> None:
+        """Keep it in *home*, readable by its owner alone, for every command after this one."""
+        home.mkdir(parents=True, exist_ok=True)
+        self.drop(home)
+        write_secret(home / _KEPT, json.dumps({"url": self.url, "token": self.token}))
+
+    @staticmethod
+    def drop(home: Path) -> None:
+        """Forget what ``mosaic login`` kept."""
+        (home / _KEPT).unlink(missing_ok=True)
+
     def tell(self, home: Path) -> None:
         """Say in *home* where the platform is; whatever lies there, also a link that somebody made, is removed."""
         self.forget(home)

@@ -12,6 +12,7 @@ from typing import Any
 from mosaic.client.checks import checked
 from mosaic.client.keeping import Keeping
 from mosaic.client.login import Login
+from mosaic.client.people import People
 from mosaic.client.persistence import OnAway, ignore, persist
 from mosaic.client.rest import Rest
 from mosaic.client.values import (
@@ -83,6 +84,11 @@ class Mosaic(Keeping):
     def close(self) -> None:
         """Close the connections."""
         self._rest.close()
+
+    @property
+    def people(self) -> People:
+        """People, their roles and their tokens, and who one is."""
+        return People(self._rest)
 
     @property
     def login(self) -> Login:

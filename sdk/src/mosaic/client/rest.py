@@ -82,8 +82,11 @@ class Rest:
         """
         headers = {"Idempotency-Key": quote(key, safe=_PRINTABLE)} if key else {}
         with self._answer(method, path, query, body, headers) as response:
+            content = response.read()
+            if response.status_code == HTTPStatus.NO_CONTENT:
+                return None
             try:
-                return json.loads(response.read())
+                return json.loads(content)
             except ValueError:
                 raise MosaicError(f"what answers at {self.login.url} is no platform; is the address right?") from None
 
@@ -120,6 +123,11 @@ class Rest:
         has_moved, self.login = found != self.login, found
         return has_moved
 
+    def _is_elsewhere(self, login: Login) -> bool:
+        """Look again; tell whether the platform is somewhere else than at *login*, whichever thread found that out."""
+        self.look_again()
+        return self.login != login
+
     @contextmanager
     def _answer(
         self,
@@ -148,12 +156,12 @@ class Rest:
             try:
                 response = self._http.send(request, stream=True)
             except httpx2.ConnectError as error:
-                if is_last or not self.look_again():
+                if is_last or not self._is_elsewhere(login):
                     raise _away(login, error) from error
                 continue
             except (httpx2.TransportError, RuntimeError) as error:
                 raise _away(login, error) from error
-            if response.status_code == HTTPStatus.UNAUTHORIZED and not is_last and self.look_again():
+            if response.status_code == HTTPStatus.UNAUTHORIZED and not is_last and self._is_elsewhere(login):
                 response.close()
                 continue
             try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from types import MappingProxyType
 
 from mosaic.ids import TeamName, UserName
 from mosaic.model.identity import Permission, Role
@@ -17,6 +20,27 @@ class CredentialKind(str, Enum):
     TOKEN = "token"  #: scripts; until its date
     SESSION = "session"  #: one browser
     CODE = "code"  #: opens one session, once
+
+
+#: How a credential begins tells scanners what was leaked.
+PREFIXES: Mapping[CredentialKind, str] = MappingProxyType(
+    {
+        CredentialKind.TOKEN: "mosaic_pat",
+        CredentialKind.SESSION: "mosaic_session",
+        CredentialKind.CODE: "mosaic_code",
+    }
+)
+
+
+def new_text(kind: CredentialKind) -> str:
+    """Return a credential that nobody can guess and nobody knows yet: ``<prefix>_<id>_<secret>_<crc32>``."""
+    body = f"{PREFIXES[kind]}_{secrets.token_hex(8)}_{secrets.token_hex(32)}"
+    return f"{body}_{checksum(body)}"
+
+
+def checksum(body: str) -> str:
+    """Return how a credential ends, which tells a slip of the finger from a wrong secret without asking anybody."""
+    return f"{zlib.crc32(body.encode()):08x}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from mosaic.client import (
     Team,
 )
 from mosaic.errors import ServiceUnavailable
+from mosaic.model.admission import AgentCertificate, Invite
 from mosaic.model.audit import AuditEntry, AuditFilter
 from mosaic.model.fleet import Fleet, Worker
 from mosaic.model.identity import Caller
@@ -263,6 +264,24 @@ class GrpcPlatform:
         else:
             request.agent_id = agent_id
         self._ask(self._services.registry.Drain, request, "registry")
+
+    def invite(self, *, uses: int, ttl_s: float, worker: str) -> tuple[str, Invite]:
+        """Return a new invitation for agents."""
+        # A number that protobuf has no room for is refused by the registry as any that is too large.
+        request = registry_pb2.InviteRequest(uses=max(-1, min(uses, 2**31 - 1)), ttl_s=ttl_s, worker=worker)
+        answer = self._ask(self._services.registry.Invite, request, "registry")
+        return answer.token, from_wire(answer.invite, Invite)
+
+    def admitted(self) -> tuple[list[Invite], list[AgentCertificate]]:
+        """Return the open invitations and the certificates that have not expired."""
+        answer = self._ask(self._services.registry.ListAdmitted, registry_pb2.ListAdmittedRequest(), "registry")
+        certificates = [from_wire(one, AgentCertificate) for one in answer.certificates]
+        return [from_wire(one, Invite) for one in answer.invites], certificates
+
+    def revoke_agent(self, *, agent_id: str = "", invite_id: str = "") -> None:
+        """Deny an agent, or withdraw an invitation."""
+        target = {"agent_id": agent_id} if agent_id else {"invite_id": invite_id}
+        self._ask(self._services.registry.RevokeAgent, registry_pb2.RevokeAgentRequest(**target), "registry")
 
     def secrets(self) -> list[Secret]:
         """Return the secrets that runs may name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from http import HTTPStatus
 from typing import Any
 
@@ -10,7 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from mosaic.errors import BadInput, MosaicError
+from mosaic.errors import BadInput, MosaicError, TooManyRequests
 from mosaic_console.adapters.as_json import dumps
 from mosaic_console.domain.problem import Problem, problem, problem_of
 from mosaic_console.entrypoints.looks import page
@@ -27,16 +28,24 @@ def answer(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(dumps(value), status, {"Cache-Control": "no-store"}, "application/json")
 
 
-def problem_answer(told: Problem, path: str) -> Response:
+def problem_answer(told: Problem, path: str, *, retry_after_s: float = 0.0) -> Response:
     """Return *told* in the form that whoever asks for *path* reads."""
     headers = {"Cache-Control": "no-store"}
     if told.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers |= _RETRY_AFTER
+    if retry_after_s:
+        headers["Retry-After"] = str(max(1, math.ceil(retry_after_s)))
     if told.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     if path.startswith(API):
         return Response(dumps(told), told.status, headers, "application/problem+json")
     return Response(page("problem.html", problem=told), told.status, headers, "text/html")
+
+
+def error_answer(error: MosaicError, path: str) -> Response:
+    """Return what *error* says in the form that whoever asks for *path* reads."""
+    wait_s = error.retry_after_s if isinstance(error, TooManyRequests) else 0.0
+    return problem_answer(problem_of(error), path, retry_after_s=wait_s)
 
 
 def tell_problems(app: FastAPI) -> None:
@@ -49,7 +58,7 @@ def tell_problems(app: FastAPI) -> None:
 
 async def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, MosaicError)
-    return problem_answer(problem_of(error), request.url.path)
+    return error_answer(error, request.url.path)
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:

@@ -54,11 +54,11 @@ async def live(
 async def _stream(feed: Feed, topics: Sequence[str], after: int, welcome: Welcome) -> AsyncIterator[str]:
     yield "retry: 2000\n\n"
     said_at = time.monotonic()
-    async for update in feed.follow(topics, after, breath_s=LOOK_S):
+    async for updates in feed.follow(topics, after, breath_s=LOOK_S):
         if not await welcome.lasts():
             return
-        if update is not None:
-            yield _event(feed, update)
+        if updates:
+            yield "".join(_event(feed, update) for update in updates)
         elif time.monotonic() - said_at >= _COMMENT_S:
             yield ": still here\n\n"
         else:

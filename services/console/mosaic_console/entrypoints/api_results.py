@@ -19,6 +19,7 @@ from mosaic.model.identity import Permission
 from mosaic_console.adapters.as_json import dumps
 from mosaic_console.entrypoints.answers import answer
 from mosaic_console.entrypoints.api_runs import tagged
+from mosaic_console.entrypoints.needs import large
 from mosaic_console.entrypoints.parts import RunName, TheCaller, TheCredential, TheParts, ThePlatform
 from mosaic_console.entrypoints.streams import Streams, Welcome
 from mosaic_console.ports import Platform, Position
@@ -43,6 +44,7 @@ def list_series(platform: ThePlatform, run_id: RunName, attempt: Attempt = 0) ->
 
 @router.get("/runs/{run_id}/curves", response_model=Curve)
 @needs(Permission.RUNS_READ)
+@large
 def read_curve(
     platform: ThePlatform,
     run_id: RunName,
@@ -78,6 +80,7 @@ def read_curve(
 
 @router.get("/runs/{run_id}/episodes", response_model=list[Episode])
 @needs(Permission.RUNS_READ)
+@large
 def list_episodes(
     platform: ThePlatform,
     run_id: RunName,
@@ -93,6 +96,7 @@ def list_episodes(
 
 @router.get("/runs/{run_id}/logs", response_class=StreamingResponse)
 @needs(Permission.RUNS_READ)
+@large
 async def read_logs(
     request: Request,
     parts: TheParts,
@@ -115,6 +119,7 @@ async def read_logs(
 
 @router.get("/runs/{run_id}/events", response_class=StreamingResponse)
 @needs(Permission.RUNS_READ)
+@large
 async def read_events(
     request: Request,
     parts: TheParts,
@@ -147,6 +152,7 @@ def read_manifest(platform: ThePlatform, run_id: RunName, if_none_match: Annotat
 
 @router.get("/summaries", response_model=dict[str, Summary])
 @needs(Permission.RUNS_READ)
+@large
 def summarise(platform: ThePlatform, run: Annotated[list[str], Query(min_length=1, max_length=_MOST_RUNS)]) -> Response:
     """Return the newest numbers of each of these runs (whole ids) that has sent anything."""
     return answer(platform.summaries(run))

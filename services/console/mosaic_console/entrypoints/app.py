@@ -11,14 +11,21 @@ from mosaic.model.identity import Permission
 from mosaic_console.bootstrap import Parts, build
 from mosaic_console.domain.problem import Problem
 from mosaic_console.entrypoints import (
+    api_agents,
+    api_artifacts,
     api_audit,
+    api_exports,
     api_fleet,
     api_live,
+    api_people,
     api_results,
     api_runs,
     api_secrets,
     pages,
+    pages_catalog,
     pages_compare,
+    pages_queue,
+    pages_train,
     sign_in,
 )
 from mosaic_console.entrypoints.answers import answer, tell_problems
@@ -28,8 +35,19 @@ from mosaic_console.entrypoints.streams import Streams
 from mosaic_console.settings import Settings
 
 _about = APIRouter(prefix="/api/v1", tags=["about"])
-_APIS = (api_runs, api_results, api_fleet, api_secrets, api_audit, api_live)
-_MODULES = (sign_in, *_APIS, pages, pages_compare)
+_APIS = (
+    api_runs,
+    api_results,
+    api_artifacts,
+    api_exports,
+    api_fleet,
+    api_agents,
+    api_secrets,
+    api_audit,
+    api_live,
+    api_people,
+)
+_MODULES = (sign_in, *_APIS, pages, pages_queue, pages_catalog, pages_compare, pages_train)
 #: Everything that is served; the door looks here for what a route needs.
 ROUTERS = (*(module.router for module in _MODULES), _about)
 
@@ -68,7 +86,7 @@ def door_of(app: FastAPI, parts: Parts) -> Door:
 def documented() -> dict[str, Any]:
     """Return the OpenAPI document of a console that is connected to nothing."""
     nowhere = "127.0.0.1:1"
-    settings = Settings(registry_address=nowhere, scheduler_address=nowhere, telemetry_address=nowhere, token="none")
+    settings = Settings(registry_address=nowhere, scheduler_address=nowhere, telemetry_address=nowhere)
     return document(build_app(build(settings, port=0)))
 
 

@@ -57,19 +57,20 @@ class Feed:
         self._looking: asyncio.Task[None] | None = None
         self._is_closed = False
 
-    async def follow(self, topics: Sequence[str], after: int, *, breath_s: float) -> AsyncIterator[Update | None]:
-        """Yield what is newer than *after* for as long as the feed lives; None whenever *breath_s* brought nothing."""
+    async def follow(self, topics: Sequence[str], after: int, *, breath_s: float) -> AsyncIterator[list[Update]]:
+        """Yield what is newer than *after* for as long as the feed lives; nothing whenever *breath_s* brought none."""
         self._watch(topics)
         try:
             while not self._is_closed:
                 news = self._news
-                for update in self._board.since(topics, after):
-                    after = update.seq
-                    yield update
+                updates = self._board.since(topics, after)
+                if updates:
+                    after = updates[-1].seq
+                    yield updates
                 try:
                     await asyncio.wait_for(news.wait(), breath_s)
                 except TimeoutError:
-                    yield None
+                    yield []
         finally:
             self._unwatch(topics)
 
@@ -94,11 +95,14 @@ class Feed:
         while self._watched and not self._is_closed:
             now = time.monotonic()
             due = [topic for topic in self._watched if now - self._looked_at.get(topic, -1e9) >= pause_s(topic)]
-            for topic in due:
-                self._looked_at[topic] = now
-                data = await run_in_threadpool(self._told, topic)
-                if topic in self._watched and self._board.put(topic, data):
-                    self._tell()
+            self._looked_at |= dict.fromkeys(due, now)
+            seen = await asyncio.gather(*(run_in_threadpool(self._told, topic) for topic in due))
+            # Every watcher is told of all of them at once.
+            news = [
+                self._board.put(topic, data) for topic, data in zip(due, seen, strict=True) if topic in self._watched
+            ]
+            if any(news):
+                self._tell()
             await asyncio.sleep(LEAST_PAUSE_S)
 
     def _told(self, topic: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import mimetypes
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
@@ -12,12 +13,17 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.responses import Response
 
 from mosaic_console.domain import text
+from mosaic_console.domain.form import FIELD
+
+#: Of the session in which a page is shown.
+the_form_token: ContextVar[str] = ContextVar("the_form_token", default="")
 
 _STATIC = files("mosaic_console") / "static"
-_SCRIPTS = ("live.js", "chart.js", "curve.js", "compare.js", "vendor/uPlot.iife.min.js")
+_SCRIPTS = ("live.js", "chart.js", "curve.js", "compare.js", "train.js", "keys.js", "vendor/uPlot.iife.min.js")
 _SERVED = ("app.css", "icon.svg", "vendor/uPlot.min.css", *_SCRIPTS)
 
 
@@ -49,7 +55,7 @@ def templates() -> Environment:
         finalize=_finalize,
     )
     made.filters |= {"number": text.number, "span": text.span, "moment": text.moment}
-    made.globals["asset"] = _address
+    made.globals |= {"asset": _address, "form_token": _form_token, "form_token_text": the_form_token.get}
     return made
 
 
@@ -63,15 +69,25 @@ def html(name: str, **values: Any) -> Response:
     return Response(page(name, **values), headers={"Cache-Control": "no-store"}, media_type="text/html")
 
 
-def sign_in_page() -> Response:
-    """Return what a stranger's browser shows: how to get in, and nothing else."""
-    content = page("sign_in.html", style=templates().get_template("sign_in.css").render())
+def sign_in_page(
+    *, by_link: bool, by_provider: bool, told: str = "", status: HTTPStatus = HTTPStatus.UNAUTHORIZED
+) -> Response:
+    """Return what a stranger's browser shows: how to get in, why it did not work, and nothing else."""
+    style = templates().get_template("sign_in.css").render()
+    content = page("sign_in.html", style=style, by_link=by_link, by_provider=by_provider, told=told)
     style = content.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     # A stranger gets no file of ours, so this page brings its own style; its hash is all that the policy lets in.
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; frame-ancestors 'none'"
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
     headers = {"Cache-Control": "no-store", "Content-Security-Policy": policy}
-    return Response(content, HTTPStatus.UNAUTHORIZED, headers, "text/html")
+    return Response(content, status, headers, "text/html")
+
+
+def _form_token() -> Markup:
+    """Return the hidden field that every form of a page has."""
+    return Markup('<input type="hidden" name="{}" value="{}">').format(FIELD, the_form_token.get())
 
 
 def _finalize(value: Any) -> Any:

@@ -13,32 +13,29 @@ from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from mosaic.hosting.access import needs
+from mosaic.hosting.rights import visible_teams
 from mosaic.lifecycle import RunState
 from mosaic.model.identity import Permission
 from mosaic_console.domain.wanted import read_wanted
 from mosaic_console.entrypoints.looks import assets, html
-from mosaic_console.entrypoints.parts import RunName, ThePlatform
+from mosaic_console.entrypoints.parts import RunName, TheCaller, TheParts, ThePlatform
 from mosaic_console.handlers.commands import Command, command
 from mosaic_console.handlers.fleet import drain
-from mosaic_console.handlers.views import AXES, STEP, see_fleet, see_run, see_runs
+from mosaic_console.handlers.views import AXES, STEP, Column, see_fleet, see_run, see_runs
 
 router = APIRouter(include_in_schema=False)
 
 _ROWS = 100
+_MOST_COLUMNS = 8
 _FOREVER = "private, max-age=31536000, immutable"
-
-
-@router.get("/")
-@needs(Permission.SIGNED_IN)
-def home() -> Response:
-    """Begin with the runs."""
-    return RedirectResponse("/runs", HTTPStatus.SEE_OTHER)
 
 
 @router.get("/runs")
 @needs(Permission.RUNS_READ)
 def runs_page(
+    parts: TheParts,
     platform: ThePlatform,
+    caller: TheCaller,
     state: Annotated[list[str] | None, Query()] = None,
     team: str = "",
     user: str = "",
@@ -46,22 +43,28 @@ def runs_page(
     name: str = "",
     label: str = "",
     after: str = "",
+    col: Annotated[list[str] | None, Query(max_length=_MOST_COLUMNS)] = None,
 ) -> Response:
     """Show a page of runs; the filters stand in the address, so that a view can be sent to somebody."""
     # A form sends its empty fields, too.
     states = [each for each in state or () if each]
     wanted = read_wanted(states=states, team=team, user=user, worker=worker, name=name, labels=[label] if label else [])
     texts = {"team": team, "user": user, "worker": worker, "name": name, "label": label}
-    view = see_runs(platform, wanted, after=after, size=_ROWS)
     query = _query(texts, states)
+    columns = [Column.read(each) for each in col or () if each]
+    shown = [column.text for column in columns]
+    # Hundreds may have the page open, and ask for it again when something changes.
+    key = (visible_teams(caller), query, after, *shown)
+    view = parts.looks.look(key, lambda: see_runs(platform, wanted, after=after, size=_ROWS, columns=columns))
     return html(
         "runs.html",
         view=view,
         texts=texts,
         states=states,
         known_states=[each.value for each in RunState],
-        older=f"/runs?{_query(texts, states, after=view.page.next)}" if view.page.next else "",
-        newest=f"/runs?{query}" if after else "",
+        columns=columns,
+        older=f"/runs?{_query(texts, states, after=view.page.next, col=shown)}" if view.page.next else "",
+        newest=f"/runs?{_query(texts, states, col=shown)}" if after else "",
         is_filtered=bool(query),
         now=_now(),
     )
@@ -122,7 +125,7 @@ def static_file(name: str, v: str = "") -> Response:
 
 def _query(texts: Mapping[str, str], states: Sequence[str], **more: Any) -> str:
     pairs = [("state", state) for state in states] + [(key, text) for key, text in texts.items() if text]
-    return urlencode(pairs + list(more.items()))
+    return urlencode(pairs + list(more.items()), doseq=True)
 
 
 def _now() -> datetime:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 
 from mosaic.model.identity import Caller
 from mosaic_console.bootstrap import Parts
-from mosaic_console.ports import Credential, Platform
+from mosaic_console.ports import Credential, People, Platform
 
 
 def _parts(request: Request) -> Parts:
@@ -31,6 +31,14 @@ def _platform(request: Request) -> Platform:
     return _parts(request).services.of(_caller(request))
 
 
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def _people(request: Request) -> People:
+    return _parts(request).identity.people(_caller(request))
+
+
 def _slashes(text: str) -> str:
     return text.replace("%2F", "/")
 
@@ -38,6 +46,9 @@ def _slashes(text: str) -> str:
 TheParts = Annotated[Parts, Depends(_parts)]
 ThePlatform = Annotated[Platform, Depends(_platform)]
 TheCaller = Annotated[Caller, Depends(_caller)]
+ThePeople = Annotated[People, Depends(_people)]
+#: Of whoever asks.
+TheAddress = Annotated[str, Depends(_address)]
 TheCredential = Annotated[Credential, Depends(_credential)]
 
 #: A name in an address. The door leaves its encoded slashes as they are, or it would be two parts of the address.

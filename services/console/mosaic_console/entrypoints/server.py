@@ -11,7 +11,7 @@ import structlog
 
 from mosaic.client import Login
 from mosaic.errors import Refused
-from mosaic_console.bootstrap import build
+from mosaic_console.bootstrap import Parts, build
 from mosaic_console.ports import Credential
 from mosaic_console.settings import Settings
 
@@ -28,8 +28,12 @@ _KEEP_ALIVE_S = 120
 class ConsoleServer:
     """Listens as soon as it is made, and answers once its thread has imported what it takes: clients wait for that."""
 
-    def __init__(self, settings: Settings, *, home: Path | None = None) -> None:
+    def __init__(
+        self, settings: Settings, *, home: Path | None = None, token: str = "", parts: Parts | None = None
+    ) -> None:
         """Bind the port. With a state directory, *home*, the next free one if it is taken, and say there where it is.
+
+        *token* is what is written there; *parts* take the place of those that the settings name.
 
         Raises:
             BadInput: the address is none.
@@ -39,8 +43,8 @@ class ConsoleServer:
         host, port = settings.listen_address()
         self._socket = _bind(host, port, moves=home is not None)
         port = self._socket.getsockname()[1]
-        self.login = Login(f"{'https' if settings.https_cert_file else 'http'}://{host}:{port}", settings.token)
-        self._parts = build(settings, port=port)
+        self.login = Login(f"{'https' if settings.https_cert_file else 'http'}://{host}:{port}", token)
+        self._parts = parts or build(settings, port=port)
         self._thread = threading.Thread(target=self._serve, name="console", daemon=True)
         self._stopping = threading.Event()
         self._is_serving = False
@@ -61,6 +65,9 @@ class ConsoleServer:
             self._thread.join(_END_S * 2)
         self._socket.close()
         self._parts.services.close()
+        self._parts.identity.close()
+        if self._parts.provider is not None:
+            self._parts.provider.close()
 
     def new_link(self) -> str:
         """Return a link that signs one browser in, once."""
@@ -93,6 +100,7 @@ class ConsoleServer:
         import uvicorn
 
         from mosaic_console.entrypoints.app import build_app, door_of
+        from mosaic_console.entrypoints.slow_clients import ImpatientProtocol
 
         async def serve() -> None:
             app = build_app(self._parts)
@@ -103,8 +111,10 @@ class ConsoleServer:
                 server_header=False,
                 lifespan="off",
                 loop="asyncio",
-                http="h11",
+                http=ImpatientProtocol,
                 ws="none",
+                proxy_headers=bool(self._settings.trusted_proxies),
+                forwarded_allow_ips=self._settings.trusted_proxies,
                 timeout_graceful_shutdown=_END_S,
                 timeout_keep_alive=_KEEP_ALIVE_S,
                 ssl_certfile=self._settings.https_cert_file or None,
@@ -125,7 +135,8 @@ class ConsoleServer:
 def _bind(host: str, port: int, *, moves: bool) -> socket.socket:
     candidates = [port, *range(port + 1, min(port + _PORTS, 65536)), 0] if port and moves else [port]
     for candidate in candidates:
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # Named, or the event loop does not see that it is TCP, and an answer waits 40 ms for what was sent before it.
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, candidate))

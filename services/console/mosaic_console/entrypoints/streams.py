@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, TypeVar
 
 from anyio import CapacityLimiter
@@ -29,6 +29,7 @@ _STILL_THERE_S = 5.0
 #: So often a stream asks whether its reader is still welcome.
 LOOK_S = 2.0
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+NDJSON = "application/x-ndjson"
 _END: Any = object()
 
 
@@ -66,13 +67,15 @@ class Streams:
     async def answer(
         self,
         stream: Stream[ItemT],
-        write: Callable[[ItemT], str],
+        write: Callable[[ItemT], str | bytes],
         welcome: Welcome,
         *,
         says_end: bool = False,
         within_s: float | None = None,
+        media_type: str = NDJSON,
+        headers: Mapping[str, str] = HEADERS,
     ) -> StreamingResponse:
-        """Return *stream* as lines.
+        """Return *stream* as lines; one that is no NDJSON is whole and goes on, or breaks off.
 
         One that *says_end* closes with ``{"finished": true}``, since its connection may also end before its run.
         """
@@ -88,18 +91,20 @@ class Streams:
         except BaseException:
             self._end(stream)
             raise
-        lines = self._lines(stream, first, write, welcome, says_end, within_s)
-        return StreamingResponse(lines, media_type="application/x-ndjson", headers=HEADERS)
+        parts = self._parts(stream, first, write, welcome, says_end, media_type == NDJSON, within_s)
+        told = _with_problems(parts) if media_type == NDJSON else parts
+        return StreamingResponse(told, media_type=media_type, headers=dict(headers))
 
-    async def _lines(
+    async def _parts(
         self,
         stream: Stream[ItemT],
         fetch: asyncio.Task[Any],
-        write: Callable[[ItemT], str],
+        write: Callable[[ItemT], str | bytes],
         welcome: Welcome,
         says_end: bool,
+        keeps_alive: bool,
         within_s: float | None,
-    ) -> AsyncIterator[str]:
+    ) -> AsyncIterator[str | bytes]:
         said_at = begun_at = time.monotonic()
         try:
             while True:
@@ -114,15 +119,13 @@ class Streams:
                         break
                     fetch = self._fetch(stream)
                     yield write(item)
-                elif now - said_at >= _STILL_THERE_S:
+                elif keeps_alive and now - said_at >= _STILL_THERE_S:
                     yield "\n"
                 else:
                     continue
                 said_at = now
             if says_end:
                 yield '{"finished":true}\n'
-        except MosaicError as error:
-            yield dumps({"problem": problem_of(error)}) + "\n"
         finally:
             self._end(stream)
 
@@ -135,3 +138,11 @@ class Streams:
     def _end(self, stream: Stream[Any]) -> None:
         self._open.discard(stream)
         stream.close()
+
+
+async def _with_problems(parts: AsyncIterator[str | bytes]) -> AsyncIterator[str | bytes]:
+    try:
+        async for part in parts:
+            yield part
+    except MosaicError as error:
+        yield dumps({"problem": problem_of(error)}) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -31,11 +31,36 @@ _TELLING = ("return", "reward", "success", "loss")
 
 
 @dataclass(frozen=True)
+class Column:
+    """A metric as a column of the table: its last, its highest or its lowest value."""
+
+    metric: str
+    which: str = "last"
+
+    @classmethod
+    def read(cls, text: str) -> Column:
+        """Return the column that ``METRIC`` or ``METRIC:last|max|min`` names."""
+        metric, colon, which = text.rpartition(":")
+        return cls(metric, which) if colon and which in ("last", "max", "min") else cls(text)
+
+    @property
+    def text(self) -> str:
+        """As it stands in an address."""
+        return f"{self.metric}:{self.which}"
+
+    def of(self, info: SeriesInfo) -> float:
+        """Return what stands in the column."""
+        return {"last": info.last_value, "max": info.max_value, "min": info.min_value}[self.which]
+
+
+@dataclass(frozen=True)
 class RunsView:
     """The page of runs."""
 
     page: RunPage
     numbers: Mapping[str, Summary]
+    #: Run and column -> what stands there.
+    cells: Mapping[tuple[str, str], float] = field(default_factory=dict)
     #: Why there are no numbers; nothing when there are.
     fault: str = ""
 
@@ -94,13 +119,24 @@ class FleetView:
     machines: Sequence[Machine] = field(default=())
 
 
-def see_runs(platform: Platform, wanted: RunFilter, *, after: str, size: int) -> RunsView:
+def see_runs(
+    platform: Platform, wanted: RunFilter, *, after: str, size: int, columns: Sequence[Column] = ()
+) -> RunsView:
     """Return a page of runs with their numbers."""
     page = platform.page(wanted, after=after, size=size)
     try:
-        return RunsView(page, platform.summaries([run.run_id for run in page.runs]))
+        numbers = platform.summaries([run.run_id for run in page.runs])
+        cells = [cell for run in page.runs for cell in _cells(platform, run.run_id, columns)] if columns else []
+        return RunsView(page, numbers, dict(cells))
     except Unavailable as error:
-        return RunsView(page, {}, str(error))
+        return RunsView(page, {}, fault=str(error))
+
+
+def _cells(platform: Platform, run_id: str, columns: Sequence[Column]) -> Iterator[tuple[tuple[str, str], float]]:
+    told = {info.name: info for info in reversed(platform.series(run_id))}
+    for column in columns:
+        if column.metric in told:
+            yield (run_id, column.text), column.of(told[column.metric])
 
 
 def see_run(platform: Platform, run_id: str, *, now: datetime, all_curves: bool = False, x: str = STEP) -> RunView:
@@ -118,7 +154,7 @@ def see_run(platform: Platform, run_id: str, *, now: datetime, all_curves: bool 
         run=run,
         detail=detail,
         numbers=numbers,
-        progress=_progress(run, numbers, schema),
+        progress=progress_of(run, numbers, schema),
         explanation=platform.explain(run.run_id) if run.state is RunState.QUEUED else None,
         attempts=list(zip(detail.attempts, bars, strict=True)),
         settings=settings_of(run.spec.config, schema),
@@ -145,6 +181,17 @@ def see_fleet(platform: Platform) -> FleetView:
         for node in sorted(fleet.nodes, key=lambda each: each.node_id)
     ]
     return FleetView(fleet, [machine for machine in machines if machine.agents])
+
+
+def progress_of(run: Run, numbers: Summary | None, schema: Mapping[str, Any]) -> Progress | None:
+    """Return how far *run* has come, if its worker has a length and it has told a step."""
+    name = setting_of(schema, "steps") if schema else None
+    steps = run.spec.config.get(name) if name and "episode" not in name else None
+    if numbers is None or not isinstance(steps, (int, float)) or steps <= 0:
+        return None
+    speed, missing = numbers.steps_per_s, steps - numbers.last_step
+    is_told = run.state is RunState.RUNNING and speed > 0 and missing > 0
+    return Progress(numbers.last_step, float(steps), timedelta(seconds=missing / speed) if is_told else None)
 
 
 def _schema(platform: Platform, worker: str) -> tuple[Mapping[str, Any], str]:
@@ -178,13 +225,3 @@ def _table(platform: Platform, run_id: str, info: SeriesInfo, x: str) -> Curve |
         return platform.curve(run_id, info.name, agent=info.agent, resolution=_TABLE_ROWS, x=x)
     except MosaicError:
         return None  # the drawing says what is wrong
-
-
-def _progress(run: Run, numbers: Summary | None, schema: Mapping[str, Any]) -> Progress | None:
-    name = setting_of(schema, "steps") if schema else None
-    steps = run.spec.config.get(name) if name and "episode" not in name else None
-    if numbers is None or not isinstance(steps, (int, float)) or steps <= 0:
-        return None
-    speed, missing = numbers.steps_per_s, steps - numbers.last_step
-    is_told = run.state is RunState.RUNNING and speed > 0 and missing > 0
-    return Progress(numbers.last_step, float(steps), timedelta(seconds=missing / speed) if is_told else None)

@@ -18,7 +18,7 @@ function show(text, on) {
 }
 
 function isBusy(part) {
-  return part.querySelector("details[open]") !== null || part.contains(document.activeElement);
+  return part.querySelector("details[open], input:checked") !== null || part.contains(document.activeElement);
 }
 
 function replaceParts(fresh) {

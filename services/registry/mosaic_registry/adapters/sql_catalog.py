@@ -13,9 +13,11 @@ from sqlalchemy import Connection, Engine
 from mosaic.hosting.database import transaction
 from mosaic.ids import AgentId, NodeId, TeamName, WorkerName
 from mosaic.model.audit import AuditEntry, AuditFilter
+from mosaic.model.codec import from_json, to_json
 from mosaic.model.fleet import Fleet, Node, Worker
 from mosaic_registry.adapters.rows import agent_from, agent_row, node_from, node_row, worker_from, worker_row
-from mosaic_registry.adapters.tables import agents, audit, fleet_revision, nodes, workers
+from mosaic_registry.adapters.tables import agent_certificates, agents, audit, fleet_revision, invites, nodes, workers
+from mosaic_registry.domain.admission import IssuedCertificate, KeptInvite
 from mosaic_registry.domain.fleet import RegisteredAgent
 from mosaic_registry.ports import Draft
 
@@ -75,6 +77,41 @@ class SqlDraft:
     def remove_node(self, node_id: NodeId) -> None:
         """Forget; an unknown one is forgotten already."""
         self._connection.execute(sa.delete(nodes).where(nodes.c.node_id == node_id))
+
+    def invite(self, invite_id: str) -> KeptInvite | None:
+        """Return that invitation."""
+        row = self._one(sa.select(invites).where(invites.c.invite_id == invite_id))
+        return from_json(KeptInvite, dict(row._mapping)) if row else None
+
+    def invites(self) -> Sequence[KeptInvite]:
+        """Return every invitation, the oldest first."""
+        ordered = sa.select(invites).order_by(invites.c.created_at, invites.c.invite_id)
+        return [from_json(KeptInvite, dict(row._mapping)) for row in self._connection.execute(ordered)]
+
+    def put_invite(self, invite: KeptInvite) -> None:
+        """Add or replace."""
+        self._put(invites, to_json(invite))
+
+    def certificate(self, serial: str) -> IssuedCertificate | None:
+        """Return that certificate."""
+        row = self._one(sa.select(agent_certificates).where(agent_certificates.c.serial == serial))
+        return from_json(IssuedCertificate, dict(row._mapping)) if row else None
+
+    def certificates(self, agent_id: AgentId | None = None) -> Sequence[IssuedCertificate]:
+        """Return every certificate, or those of one agent, the oldest first."""
+        ordered = sa.select(agent_certificates).order_by(agent_certificates.c.issued_at, agent_certificates.c.serial)
+        if agent_id is not None:
+            ordered = ordered.where(agent_certificates.c.agent_id == agent_id)
+        return [from_json(IssuedCertificate, dict(row._mapping)) for row in self._connection.execute(ordered)]
+
+    def put_certificate(self, certificate: IssuedCertificate) -> None:
+        """Add or replace."""
+        self._put(agent_certificates, to_json(certificate))
+
+    def forget_admissions(self, *, expired_before: datetime) -> None:
+        """Remove invitations and certificates that are of no use any more."""
+        for table in (invites, agent_certificates):
+            self._connection.execute(sa.delete(table).where(table.c.expires_at < expired_before.timestamp()))
 
     def audit(self, entry: AuditEntry) -> None:
         """Write down what was decided."""
@@ -149,6 +186,19 @@ class SqlCatalog:
                 sa.update(agents).where(same_session & agents.c.alive).values(last_heartbeat=at.timestamp())
             )
         return touched.rowcount == 1
+
+    def is_denied(self, serial: str) -> bool:
+        """Tell whether that certificate was denied; cheap."""
+        meant = (agent_certificates.c.serial == serial) & agent_certificates.c.denied_at.is_not(None)
+        with transaction(self._reading) as connection:
+            return connection.scalar(sa.select(agent_certificates.c.serial).where(meant)) is not None
+
+    def denied(self, now: datetime) -> Sequence[str]:
+        """Return the serials of denied certificates that have not expired, sorted."""
+        table = agent_certificates.c
+        meant = table.denied_at.is_not(None) & (table.expires_at > now.timestamp())
+        with transaction(self._reading) as connection:
+            return list(connection.scalars(sa.select(table.serial).where(meant).order_by(table.serial)))
 
     def overdue(self, heard_before: datetime) -> Sequence[AgentId]:
         """Return living agents last heard before that time."""

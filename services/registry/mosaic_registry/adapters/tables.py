@@ -57,6 +57,32 @@ fleet_revision = sa.Table(
 )
 
 audit = AuditTable("registry", metadata)
+invites = sa.Table(
+    "invites",
+    metadata,
+    sa.Column("invite_id", sa.String(16), primary_key=True),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("uses", sa.Integer, nullable=False),
+    sa.Column("worker", sa.String(128), nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("expires_at", sa.Double, nullable=False),
+    sa.Column("created_by", sa.String(200), nullable=False),
+)
+
+agent_certificates = sa.Table(
+    "agent_certificates",
+    metadata,
+    sa.Column("serial", sa.String(40), primary_key=True),
+    sa.Column("agent_id", sa.String(128), nullable=False),
+    sa.Column("issued_at", sa.Double, nullable=False),
+    sa.Column("expires_at", sa.Double, nullable=False),
+    sa.Column("via", sa.String(400), nullable=False),
+    sa.Column("worker", sa.String(128), nullable=False),
+    sa.Column("denied_at", sa.Double, nullable=True),
+    sa.Column("key_digest", sa.String(64), nullable=False),
+    sa.Index("agent_certificates_by_agent", "agent_id"),
+)
+
 users = sa.Table(
     "users",
     metadata,

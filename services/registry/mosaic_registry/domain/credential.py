@@ -9,16 +9,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-import secrets
-import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any
 
 from mosaic.ids import UserName
-from mosaic.model.people import Credential, CredentialKind
+from mosaic.model.people import PREFIXES, Credential, CredentialKind, checksum, new_text
 
 TOKEN_LIFE = timedelta(days=90)
 #: Longer than anybody remembers what a token was for.
@@ -30,14 +26,7 @@ CODE_LIFE = timedelta(hours=1)
 #: When it was last used is written down no more often than that.
 TOUCH_EVERY = timedelta(minutes=1)
 
-_PREFIXES: Mapping[CredentialKind, str] = MappingProxyType(
-    {
-        CredentialKind.TOKEN: "mosaic_pat",
-        CredentialKind.SESSION: "mosaic_session",
-        CredentialKind.CODE: "mosaic_code",
-    }
-)
-_KINDS = {prefix: kind for kind, prefix in _PREFIXES.items()}
+_KINDS = {prefix: kind for kind, prefix in PREFIXES.items()}
 _GRAMMAR = re.compile(
     rf"(?P<body>(?P<prefix>{'|'.join(_KINDS)})_(?P<id>[0-9a-f]{{16}})_[0-9a-f]{{64}})_(?P<checksum>[0-9a-f]{{8}})"
 )
@@ -68,16 +57,16 @@ def make(
     kind: CredentialKind, user: UserName, *, now: datetime, life: timedelta, **more: Any
 ) -> tuple[str, KeptCredential]:
     """Return a new credential as its owner shows it, and as it is kept."""
-    credential_id = secrets.token_hex(8)
-    body = f"{_PREFIXES[kind]}_{credential_id}_{secrets.token_hex(32)}"
-    text = f"{body}_{_checksum(body)}"
+    text = new_text(kind)
+    shown = read(text)
+    assert shown is not None
     kept = KeptCredential(
-        credential_id=credential_id,
+        credential_id=shown.credential_id,
         kind=kind,
         user=user,
         created_at=now,
         expires_at=now + life,
-        digest=_digest(text),
+        digest=shown.digest,
         **more,
     )
     return text, kept
@@ -86,7 +75,7 @@ def make(
 def read(text: str) -> Shown | None:
     """Return what *text* claims to be; None when it cannot be any credential of ours."""
     found = _GRAMMAR.fullmatch(text)
-    if found is None or found["checksum"] != _checksum(found["body"]):
+    if found is None or found["checksum"] != checksum(found["body"]):
         return None
     return Shown(_KINDS[found["prefix"]], found["id"], _digest(text))
 
@@ -103,10 +92,6 @@ def is_open(credential: Credential, now: datetime) -> bool:
 def is_due(credential: Credential, now: datetime) -> bool:
     """Tell whether it is time to write down that it was used."""
     return credential.last_used_at is None or now - credential.last_used_at >= TOUCH_EVERY
-
-
-def _checksum(body: str) -> str:
-    return f"{zlib.crc32(body.encode()):08x}"
 
 
 def _digest(text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter
 
 from mosaic.errors import BadInput
-from mosaic.hosting.access import caller_of, needs, peer_of
+from mosaic.hosting.access import Peer, caller_of, needs, peer_of
 from mosaic.hosting.audit import by, refusals_noted
 from mosaic.ids import AgentId, WorkerName
 from mosaic.model.fleet import Announcement, Fleet, Gpu
@@ -18,6 +18,7 @@ from mosaic.wire.v1 import registry_pb2 as pb
 from mosaic.wire.v1.registry_pb2_grpc import RegistryServicer
 from mosaic_registry.bootstrap import Parts
 from mosaic_registry.domain.fleet import with_liveness, without_sessions
+from mosaic_registry.handlers import admission
 from mosaic_registry.handlers import fleet as handlers
 
 
@@ -74,6 +75,56 @@ class RegistryApi(RegistryServicer):
         self._parts.changes.notify()
         return pb.LeaveResponse()
 
+    @needs(Permission.AGENT)
+    def RenewCertificate(self, request: pb.RenewCertificateRequest, context: Any) -> pb.RenewCertificateResponse:
+        """Give an agent its next certificate."""
+        peer, issuer = peer_of(context), self._parts.issuer
+        assert peer is not None
+        now = self._parts.clock()
+        issued = admission.renew(peer, request.request.encode(), catalog=self._catalog, issuer=issuer, now=now)
+        return pb.RenewCertificateResponse(certificate=issued.pem.decode(), ca=issuer.ca().decode() if issuer else "")
+
+    @needs(Permission.AGENTS_ADMIT)
+    def Invite(self, request: pb.InviteRequest, context: Any) -> pb.InviteResponse:
+        """Invite agents."""
+        token, known = admission.invite(
+            caller_of(context),
+            uses=request.uses,
+            ttl_s=request.ttl_s,
+            worker=WorkerName(request.worker),
+            catalog=self._catalog,
+            issuer=self._parts.issuer,
+            now=self._parts.clock(),
+        )
+        return pb.InviteResponse(token=token.text, invite=to_wire(known, pb.Invite))
+
+    @needs(Permission.AGENTS_ADMIT)
+    def ListAdmitted(self, request: pb.ListAdmittedRequest, context: Any) -> pb.ListAdmittedResponse:
+        """List invitations and certificates."""
+        found = admission.admitted(caller_of(context), catalog=self._catalog, now=self._parts.clock())
+        return pb.ListAdmittedResponse(
+            invites=[to_wire(one, pb.Invite) for one in found.invites],
+            certificates=[to_wire(one, pb.AgentCertificate) for one in found.certificates],
+        )
+
+    @needs(Permission.AGENTS_ADMIT)
+    def RevokeAgent(self, request: pb.RevokeAgentRequest, context: Any) -> pb.RevokeAgentResponse:
+        """Deny an agent, or withdraw an invitation."""
+        caller, now = caller_of(context), self._parts.clock()
+        kind = request.WhichOneof("target")
+        if kind is None:
+            raise BadInput("revoke", ["name an agent or an invitation"])
+        target = getattr(request, kind)
+        end: Any = admission.revoke if kind == "agent_id" else admission.withdraw_invite
+        with refusals_noted(by(caller, "agents:revoke", at=now, target=target), self._catalog.note):
+            end(caller, target, catalog=self._catalog, now=now)
+        self._parts.changes.notify()
+        return pb.RevokeAgentResponse()
+
+    def is_denied(self, peer: Peer) -> bool:
+        """Tell whether the certificate of *peer* was revoked."""
+        return bool(peer.agent_id) and self._catalog.is_denied(peer.serial)
+
     @needs(Permission.FLEET_READ)
     def DescribeWorker(self, request: pb.DescribeWorkerRequest, context: Any) -> pb.Worker:
         """Return one worker."""
@@ -95,7 +146,7 @@ class RegistryApi(RegistryServicer):
             fleet = self._catalog.fleet()
             if fleet.revision != sent:
                 sent = fleet.revision
-                yield _message(fleet)
+                yield _message(fleet, self._catalog.denied(self._parts.clock()))
             if request.once:
                 return
             changes.wait(after=heard)
@@ -121,5 +172,7 @@ class RegistryApi(RegistryServicer):
         self._parts.changes.notify()
 
 
-def _message(fleet: Fleet) -> pb.Fleet:
-    return to_wire(with_liveness(fleet), pb.Fleet)
+def _message(fleet: Fleet, denied: Sequence[str] = ()) -> pb.Fleet:
+    message = to_wire(with_liveness(fleet), pb.Fleet)
+    message.denied_serials.extend(denied)
+    return message

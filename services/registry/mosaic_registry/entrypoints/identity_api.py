@@ -183,6 +183,17 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
             people.revoke(caller, request.credential_id, people=kept)
         return pb.RevokeResponse()
 
+    @needs(Permission.SIGNED_IN)
+    def NoteRefusal(self, request: pb.NoteRefusalRequest, context: Any) -> pb.NoteRefusalResponse:
+        """Write down that the console refused the caller."""
+        facts = {
+            "target": request.target,
+            "allowed": False,
+            "reason": f"forbidden: it takes {request.permission[:100]}",
+        }
+        self._note(by(caller_of(context), request.permission[:100], at=self._clock(), **facts))
+        return pb.NoteRefusalResponse()
+
     @contextmanager
     def _sign_in_noted(self, name: str, via: str, request: Any) -> Iterator[None]:
         """Write down that somebody signs in, or is refused; what is no user's name may be a password."""

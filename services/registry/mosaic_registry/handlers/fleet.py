@@ -15,6 +15,7 @@ from mosaic.model.audit import AuditEntry
 from mosaic.model.fleet import Announcement, Gpu, Node, Worker
 from mosaic.model.identity import Caller, Permission
 from mosaic_registry.domain import session
+from mosaic_registry.domain.admission import IssuedCertificate, check_worker
 from mosaic_registry.domain.announcement import check
 from mosaic_registry.domain.catalog import adopt, digest_of, successor
 from mosaic_registry.domain.fleet import (
@@ -50,6 +51,7 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime, pee
     Raises:
         BadInput: every fault of the announcement, or every way in which it contradicts the fleet.
         NoCommonProtocol: agent and registry cannot talk.
+        NotInvited: the agent was invited for another worker.
 
     """
     check(announcement)
@@ -57,6 +59,7 @@ def register(announcement: Announcement, *, catalog: Catalog, now: datetime, pee
     token = session.new_token()
     with catalog.change() as draft:
         others = [one for one in draft.agents() if one.alive and one.agent_id != announcement.agent_id]
+        _check_certificate(peer, announcement.worker.name, draft, now)
         node = _join_node(announcement, draft, others)
         before = draft.agent(announcement.agent_id)
         worker = replace(announcement.worker, digest=digest_of(announcement.worker), updated_at=now)
@@ -130,9 +133,14 @@ def leave(agent_id: AgentId, token: str, *, catalog: Catalog) -> None:
     with catalog.change() as draft:
         agent = draft.agent(agent_id)
         if agent is not None:
-            draft.remove_agent(agent_id)
-            _drop_empty_node(agent.node_id, draft)
-            _call_successor(agent.worker, draft)
+            forget(agent, draft)
+
+
+def forget(agent: RegisteredAgent, draft: Draft) -> None:
+    """Take *agent* out of the fleet, with its node when nobody else stands on it."""
+    draft.remove_agent(agent.agent_id)
+    _drop_empty_node(agent.node_id, draft)
+    _call_successor(agent.worker, draft)
 
 
 def describe_worker(name: WorkerName, *, catalog: Catalog) -> Worker:
@@ -244,6 +252,18 @@ def _revive(agent: RegisteredAgent, gpus: Iterable[Gpu], *, catalog: Catalog, no
         node = draft.node(current.node_id)
         if node is not None:
             draft.put_node(with_health(node, gpus))
+
+
+def _check_certificate(peer: Peer | None, worker: WorkerName, draft: Draft, now: datetime) -> None:
+    """Let an agent present the worker it was invited for; one whose certificate is from elsewhere can be denied too."""
+    if peer is None or peer.expires is None:
+        return
+    known = draft.certificate(peer.serial)
+    check_worker(known, worker)
+    if known is None:
+        agent_id = AgentId(peer.agent_id)
+        seen = IssuedCertificate(serial=peer.serial, agent_id=agent_id, issued_at=now, expires_at=peer.expires)
+        draft.put_certificate(seen)
 
 
 def _join_node(announcement: Announcement, draft: Draft, others: Sequence[RegisteredAgent]) -> Node:

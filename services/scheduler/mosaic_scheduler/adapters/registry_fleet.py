@@ -115,6 +115,7 @@ def to_view(fleet: registry_pb2.Fleet, variables: frozenset[str] = frozenset()) 
         queues={AgentId(agent.agent_id): agent.queue for agent in fleet.agents},
         sessions={AgentId(agent.agent_id): agent.session_digest for agent in fleet.agents},
         workers={WorkerName(worker.name): _worker(worker, variables) for worker in fleet.workers},
+        denied=frozenset(fleet.denied_serials),
         revision=fleet.revision,
     )
 

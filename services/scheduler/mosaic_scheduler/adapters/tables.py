@@ -35,6 +35,8 @@ runs = sa.Table(
     sa.Column("revision", sa.BigInteger, nullable=False, index=True),
     sa.Index("runs_by_state", "state"),
     sa.Index("runs_by_team", "team", "state"),
+    # The newest of a team, without sorting all of them.
+    sa.Index("runs_of_team", "team", "run_id"),
     sa.Index("runs_by_name", "name"),
     # PostgreSQL keeps the primary key in the order of a locale, in which a prefix is no range.
     sa.Index("runs_by_prefix", "run_id", postgresql_ops={"run_id": "varchar_pattern_ops"}),

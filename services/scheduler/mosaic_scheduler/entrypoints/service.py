@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from celery import Celery
 from prometheus_client import CollectorRegistry
 
+from mosaic.hosting.access import Peer
 from mosaic.hosting.changes import ChangeSignal
 from mosaic.hosting.grpc_server import Registration
 from mosaic.hosting.health import Probe
@@ -59,7 +60,13 @@ class SchedulerService:
         """Return the gRPC services for a server."""
         name = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
         return [
-            Registration(name, self._api, scheduler_pb2_grpc.add_SchedulerServicer_to_server),
+            Registration(
+                name,
+                self._api,
+                scheduler_pb2_grpc.add_SchedulerServicer_to_server,
+                self._is_denied,
+                self._parts.store.note,
+            ),
             Registration(AUDIT, AuditApi(self._parts.store), audit_pb2_grpc.add_AuditServicer_to_server),
         ]
 
@@ -93,6 +100,9 @@ class SchedulerService:
             self._fitting.look_at_machines()
             loop.wake()
         self._changes.notify()
+
+    def _is_denied(self, peer: Peer) -> bool:
+        return peer.serial in self._parts.fleet.view().denied
 
     def _database_fault(self) -> str | None:
         self._parts.store.ping()

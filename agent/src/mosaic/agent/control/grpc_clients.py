@@ -62,6 +62,12 @@ class GrpcRegistry(_Service):
         request = registry_pb2.RetireRequest(agent_id=agent_id, session_token=session_token)
         self._call(self._stub.Retire, request)
 
+    def renew_certificate(self, agent_id: str, request: bytes) -> tuple[bytes, bytes]:
+        """Return the next certificate of this agent, and whom to believe from then on."""
+        asked = registry_pb2.RenewCertificateRequest(agent_id=agent_id, request=request.decode())
+        answer = self._call(self._stub.RenewCertificate, asked)
+        return answer.certificate.encode(), answer.ca.encode()
+
     def leave(self, agent_id: str, session_token: str) -> None:
         """Say goodbye; see the port."""
         request = registry_pb2.LeaveRequest(agent_id=agent_id, session_token=session_token)

@@ -9,6 +9,18 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class NoteRefusalRequest(_message.Message):
+    __slots__ = ("permission", "target")
+    PERMISSION_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    permission: str
+    target: str
+    def __init__(self, permission: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
+
+class NoteRefusalResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class User(_message.Message):
     __slots__ = ("name", "display_name", "email", "active", "roles", "teams", "owner_team")
     class TeamsEntry(_message.Message):

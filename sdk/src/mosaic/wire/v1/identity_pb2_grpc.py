@@ -118,6 +118,11 @@ class IdentityStub:
                 request_serializer=mosaic_dot_wire_dot_v1_dot_identity__pb2.RevokeRequest.SerializeToString,
                 response_deserializer=mosaic_dot_wire_dot_v1_dot_identity__pb2.RevokeResponse.FromString,
                 _registered_method=True)
+        self.NoteRefusal = channel.unary_unary(
+                '/mosaic.wire.v1.Identity/NoteRefusal',
+                request_serializer=mosaic_dot_wire_dot_v1_dot_identity__pb2.NoteRefusalRequest.SerializeToString,
+                response_deserializer=mosaic_dot_wire_dot_v1_dot_identity__pb2.NoteRefusalResponse.FromString,
+                _registered_method=True)
 
 
 class IdentityServicer:
@@ -235,6 +240,13 @@ class IdentityServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def NoteRefusal(self, request, context):
+        """Writes down that the console refused the caller.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_IdentityServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -317,6 +329,11 @@ def add_IdentityServicer_to_server(servicer, server):
                     servicer.Revoke,
                     request_deserializer=mosaic_dot_wire_dot_v1_dot_identity__pb2.RevokeRequest.FromString,
                     response_serializer=mosaic_dot_wire_dot_v1_dot_identity__pb2.RevokeResponse.SerializeToString,
+            ),
+            'NoteRefusal': grpc.unary_unary_rpc_method_handler(
+                    servicer.NoteRefusal,
+                    request_deserializer=mosaic_dot_wire_dot_v1_dot_identity__pb2.NoteRefusalRequest.FromString,
+                    response_serializer=mosaic_dot_wire_dot_v1_dot_identity__pb2.NoteRefusalResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -755,6 +772,33 @@ class Identity:
             '/mosaic.wire.v1.Identity/Revoke',
             mosaic_dot_wire_dot_v1_dot_identity__pb2.RevokeRequest.SerializeToString,
             mosaic_dot_wire_dot_v1_dot_identity__pb2.RevokeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def NoteRefusal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mosaic.wire.v1.Identity/NoteRefusal',
+            mosaic_dot_wire_dot_v1_dot_identity__pb2.NoteRefusalRequest.SerializeToString,
+            mosaic_dot_wire_dot_v1_dot_identity__pb2.NoteRefusalResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -109,16 +109,18 @@ class Agent(_message.Message):
     def __init__(self, agent_id: _Optional[str] = ..., node_id: _Optional[str] = ..., worker: _Optional[str] = ..., worker_version: _Optional[str] = ..., slots: _Optional[int] = ..., queue: _Optional[str] = ..., draining: _Optional[bool] = ..., alive: _Optional[bool] = ..., last_heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_digest: _Optional[str] = ..., protocol_version: _Optional[str] = ..., worker_digest: _Optional[str] = ...) -> None: ...
 
 class Fleet(_message.Message):
-    __slots__ = ("nodes", "agents", "workers", "revision")
+    __slots__ = ("nodes", "agents", "workers", "revision", "denied_serials")
     NODES_FIELD_NUMBER: _ClassVar[int]
     AGENTS_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    DENIED_SERIALS_FIELD_NUMBER: _ClassVar[int]
     nodes: _containers.RepeatedCompositeFieldContainer[Node]
     agents: _containers.RepeatedCompositeFieldContainer[Agent]
     workers: _containers.RepeatedCompositeFieldContainer[Worker]
     revision: int
-    def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., agents: _Optional[_Iterable[_Union[Agent, _Mapping]]] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
+    denied_serials: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., agents: _Optional[_Iterable[_Union[Agent, _Mapping]]] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., revision: _Optional[int] = ..., denied_serials: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RegisterWorkerRequest(_message.Message):
     __slots__ = ("agent_id", "node", "worker", "slots", "queue", "protocol_versions")
@@ -183,6 +185,98 @@ class LeaveRequest(_message.Message):
     def __init__(self, agent_id: _Optional[str] = ..., session_token: _Optional[str] = ...) -> None: ...
 
 class LeaveResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class RenewCertificateRequest(_message.Message):
+    __slots__ = ("agent_id", "request")
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    agent_id: str
+    request: str
+    def __init__(self, agent_id: _Optional[str] = ..., request: _Optional[str] = ...) -> None: ...
+
+class RenewCertificateResponse(_message.Message):
+    __slots__ = ("certificate", "ca")
+    CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    CA_FIELD_NUMBER: _ClassVar[int]
+    certificate: str
+    ca: str
+    def __init__(self, certificate: _Optional[str] = ..., ca: _Optional[str] = ...) -> None: ...
+
+class Invite(_message.Message):
+    __slots__ = ("invite_id", "uses", "created_at", "expires_at", "created_by", "worker")
+    INVITE_ID_FIELD_NUMBER: _ClassVar[int]
+    USES_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    CREATED_BY_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    invite_id: str
+    uses: int
+    created_at: _timestamp_pb2.Timestamp
+    expires_at: _timestamp_pb2.Timestamp
+    created_by: str
+    worker: str
+    def __init__(self, invite_id: _Optional[str] = ..., uses: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_by: _Optional[str] = ..., worker: _Optional[str] = ...) -> None: ...
+
+class AgentCertificate(_message.Message):
+    __slots__ = ("serial", "agent_id", "issued_at", "expires_at", "via", "worker", "denied_at")
+    SERIAL_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    ISSUED_AT_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    VIA_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    DENIED_AT_FIELD_NUMBER: _ClassVar[int]
+    serial: str
+    agent_id: str
+    issued_at: _timestamp_pb2.Timestamp
+    expires_at: _timestamp_pb2.Timestamp
+    via: str
+    worker: str
+    denied_at: _timestamp_pb2.Timestamp
+    def __init__(self, serial: _Optional[str] = ..., agent_id: _Optional[str] = ..., issued_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., via: _Optional[str] = ..., worker: _Optional[str] = ..., denied_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class InviteRequest(_message.Message):
+    __slots__ = ("uses", "ttl_s", "worker")
+    USES_FIELD_NUMBER: _ClassVar[int]
+    TTL_S_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    uses: int
+    ttl_s: float
+    worker: str
+    def __init__(self, uses: _Optional[int] = ..., ttl_s: _Optional[float] = ..., worker: _Optional[str] = ...) -> None: ...
+
+class InviteResponse(_message.Message):
+    __slots__ = ("token", "invite")
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    INVITE_FIELD_NUMBER: _ClassVar[int]
+    token: str
+    invite: Invite
+    def __init__(self, token: _Optional[str] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ...) -> None: ...
+
+class ListAdmittedRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListAdmittedResponse(_message.Message):
+    __slots__ = ("invites", "certificates")
+    INVITES_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
+    invites: _containers.RepeatedCompositeFieldContainer[Invite]
+    certificates: _containers.RepeatedCompositeFieldContainer[AgentCertificate]
+    def __init__(self, invites: _Optional[_Iterable[_Union[Invite, _Mapping]]] = ..., certificates: _Optional[_Iterable[_Union[AgentCertificate, _Mapping]]] = ...) -> None: ...
+
+class RevokeAgentRequest(_message.Message):
+    __slots__ = ("agent_id", "invite_id")
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    INVITE_ID_FIELD_NUMBER: _ClassVar[int]
+    agent_id: str
+    invite_id: str
+    def __init__(self, agent_id: _Optional[str] = ..., invite_id: _Optional[str] = ...) -> None: ...
+
+class RevokeAgentResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 

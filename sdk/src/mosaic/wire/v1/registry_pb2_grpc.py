@@ -55,6 +55,26 @@ class RegistryStub:
                 request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveRequest.SerializeToString,
                 response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveResponse.FromString,
                 _registered_method=True)
+        self.RenewCertificate = channel.unary_unary(
+                '/mosaic.wire.v1.Registry/RenewCertificate',
+                request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RenewCertificateRequest.SerializeToString,
+                response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RenewCertificateResponse.FromString,
+                _registered_method=True)
+        self.Invite = channel.unary_unary(
+                '/mosaic.wire.v1.Registry/Invite',
+                request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.InviteRequest.SerializeToString,
+                response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.InviteResponse.FromString,
+                _registered_method=True)
+        self.ListAdmitted = channel.unary_unary(
+                '/mosaic.wire.v1.Registry/ListAdmitted',
+                request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.ListAdmittedRequest.SerializeToString,
+                response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.ListAdmittedResponse.FromString,
+                _registered_method=True)
+        self.RevokeAgent = channel.unary_unary(
+                '/mosaic.wire.v1.Registry/RevokeAgent',
+                request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RevokeAgentRequest.SerializeToString,
+                response_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RevokeAgentResponse.FromString,
+                _registered_method=True)
         self.DescribeWorker = channel.unary_unary(
                 '/mosaic.wire.v1.Registry/DescribeWorker',
                 request_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.DescribeWorkerRequest.SerializeToString,
@@ -110,6 +130,34 @@ class RegistryServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RenewCertificate(self, request, context):
+        """A new certificate for the agent that calls, in time before the one it shows expires.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Invite(self, request, context):
+        """An invitation, with which new agents get their first certificate.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListAdmitted(self, request, context):
+        """The invitations that are open, and the certificates that have not expired.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevokeAgent(self, request, context):
+        """Deny the certificates of an agent at once, or let nobody join with an invitation any more.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DescribeWorker(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -159,6 +207,26 @@ def add_RegistryServicer_to_server(servicer, server):
                     servicer.Leave,
                     request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveRequest.FromString,
                     response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveResponse.SerializeToString,
+            ),
+            'RenewCertificate': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenewCertificate,
+                    request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RenewCertificateRequest.FromString,
+                    response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RenewCertificateResponse.SerializeToString,
+            ),
+            'Invite': grpc.unary_unary_rpc_method_handler(
+                    servicer.Invite,
+                    request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.InviteRequest.FromString,
+                    response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.InviteResponse.SerializeToString,
+            ),
+            'ListAdmitted': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAdmitted,
+                    request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.ListAdmittedRequest.FromString,
+                    response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.ListAdmittedResponse.SerializeToString,
+            ),
+            'RevokeAgent': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeAgent,
+                    request_deserializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RevokeAgentRequest.FromString,
+                    response_serializer=mosaic_dot_wire_dot_v1_dot_registry__pb2.RevokeAgentResponse.SerializeToString,
             ),
             'DescribeWorker': grpc.unary_unary_rpc_method_handler(
                     servicer.DescribeWorker,
@@ -290,6 +358,114 @@ class Registry:
             '/mosaic.wire.v1.Registry/Leave',
             mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveRequest.SerializeToString,
             mosaic_dot_wire_dot_v1_dot_registry__pb2.LeaveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenewCertificate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mosaic.wire.v1.Registry/RenewCertificate',
+            mosaic_dot_wire_dot_v1_dot_registry__pb2.RenewCertificateRequest.SerializeToString,
+            mosaic_dot_wire_dot_v1_dot_registry__pb2.RenewCertificateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Invite(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mosaic.wire.v1.Registry/Invite',
+            mosaic_dot_wire_dot_v1_dot_registry__pb2.InviteRequest.SerializeToString,
+            mosaic_dot_wire_dot_v1_dot_registry__pb2.InviteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAdmitted(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mosaic.wire.v1.Registry/ListAdmitted',
+            mosaic_dot_wire_dot_v1_dot_registry__pb2.ListAdmittedRequest.SerializeToString,
+            mosaic_dot_wire_dot_v1_dot_registry__pb2.ListAdmittedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeAgent(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mosaic.wire.v1.Registry/RevokeAgent',
+            mosaic_dot_wire_dot_v1_dot_registry__pb2.RevokeAgentRequest.SerializeToString,
+            mosaic_dot_wire_dot_v1_dot_registry__pb2.RevokeAgentResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -107,15 +107,26 @@ def nobody(_peer: Peer) -> bool:
     return False
 
 
+def unheard(_peer: Peer, _context: Any, _method: str, _error: Forbidden) -> None:
+    """Tell nobody."""
+
+
 class AccessControl(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
     """Lets a call through whose peer may use its method."""
 
     def __init__(
-        self, permissions: Mapping[str, Permission | None], is_denied: Callable[[Peer], bool] = nobody
+        self,
+        permissions: Mapping[str, Permission | None],
+        is_denied: Callable[[Peer], bool] = nobody,
+        on_refused: Callable[[Peer, Any, str, Forbidden], None] = unheard,
     ) -> None:
-        """Know what each method needs, by the name that calls have, and whose certificates are revoked."""
+        """Know what each method needs, by the name that calls have, and whose certificates are revoked.
+
+        Who is refused, in which context and by which method, is told to *on_refused*.
+        """
         self._permissions = permissions
         self._is_denied = is_denied
+        self._on_refused = on_refused
 
     def intercept_service(self, continuation: Any, call_details: Any) -> Any:
         """Put the question before the method itself."""
@@ -130,7 +141,11 @@ class AccessControl(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generi
                 raise Unauthenticated("who is there? Services and agents show a certificate of the fleet")
             if self._is_denied(peer):
                 raise Unauthenticated(f"the certificate of {_name(peer)} was revoked; ask for a new invitation")
-            _check(peer, permission, request, context, call_details.method)
+            try:
+                _check(peer, permission, request, context, call_details.method)
+            except Forbidden as error:
+                self._on_refused(peer, context, call_details.method, error)
+                raise
 
         return guarded(handler, check)
 

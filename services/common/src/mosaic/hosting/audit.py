@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from mosaic.errors import BadInput, Forbidden, NotFound, SessionRejected, Unauthenticated
-from mosaic.hosting.access import Peer
+from mosaic.hosting.access import CONSOLE, Peer, caller_of
 from mosaic.hosting.rights import visible_teams
 from mosaic.ids import TeamName
 from mosaic.model.audit import ActorKind, AuditEntry, AuditFilter
@@ -39,6 +39,19 @@ def by_agent(peer: Peer | None, agent_id: str, action: str, *, at: datetime, **f
     """Return that an agent, which calls itself *agent_id*, asked for *action*."""
     name, via = (peer.agent_id, f"certificate:{peer.serial}") if peer else (agent_id, "")
     return AuditEntry(at, f"agent:{name}", action, kind=ActorKind.AGENT, via=via, **facts)
+
+
+def refused_at_the_door(peer: Peer, context: Any, method: str, error: Forbidden) -> AuditEntry:
+    """Return that whoever calls *method*, whatever it is about, was refused."""
+    now, action = datetime.now(timezone.utc), error.permission
+    if peer.service == CONSOLE:
+        entry = by(caller_of(context), action, at=now, target=method)
+    elif peer.agent_id:
+        entry = by_agent(peer, peer.agent_id, action, at=now, target=method)
+    else:
+        via = f"certificate:{peer.serial}"
+        entry = AuditEntry(now, f"service:{peer.service}", action, method, kind=ActorKind.SERVICE, via=via)
+    return replace(entry, allowed=False, reason=f"{error.code}: {error}")
 
 
 @contextmanager
@@ -82,14 +95,18 @@ class AuditTable:
         """Declare the tables of *service* in *metadata*."""
         self._service = service
         self.entries, self.head = _tables(service, metadata)
+        # Built once: every change of the platform passes here.
+        self._lock = sa.select(self.head).with_for_update()
+        self._insert = sa.insert(self.entries)
+        self._move = sa.update(self.head).values(seq=sa.bindparam("new_seq"), hash=sa.bindparam("new_hash"))
 
     def append(self, connection: Connection, entry: AuditEntry) -> AuditEntry:
         """Write *entry* behind the last one; it is there when the transaction of *connection* is."""
-        last = connection.execute(sa.select(self.head).with_for_update()).one()
+        last = connection.execute(self._lock).one()
         entry = replace(_bounded(entry), service=self._service, seq=last.seq + 1)
         entry = replace(entry, hash=entry.chained(last.hash))
-        connection.execute(sa.insert(self.entries).values(_row(entry)))
-        connection.execute(sa.update(self.head).values(seq=entry.seq, hash=entry.hash))
+        connection.execute(self._insert, _row(entry))
+        connection.execute(self._move, {"new_seq": entry.seq, "new_hash": entry.hash})
         return entry
 
     def read(

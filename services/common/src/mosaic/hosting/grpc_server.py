@@ -12,10 +12,12 @@ import grpc
 import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from mosaic.errors import BadInput, MosaicError, Refused
+from mosaic.errors import BadInput, Forbidden, MosaicError, Refused
 from mosaic.hosting.access import AccessControl, Peer, declared_methods, nobody, person_of
+from mosaic.hosting.audit import refused_at_the_door
 from mosaic.hosting.rpc_handlers import behaviour_of, with_behaviour
 from mosaic.hosting.streams import OpenStreams, StreamLimit
+from mosaic.model.audit import AuditEntry
 from mosaic.model.identity import Permission
 from mosaic.wire.channel import SERVER_OPTIONS
 from mosaic.wire.status import CODE_KEY, status_of
@@ -37,6 +39,8 @@ class Registration:
     add: Callable[[Any, grpc.Server], None]
     #: Whose certificates are revoked.
     is_denied: Callable[[Peer], bool] = nobody
+    #: Writes down who was refused; None where no trail is kept.
+    note: Callable[[AuditEntry], None] | None = None
 
 
 class GrpcServer:
@@ -108,7 +112,13 @@ def _access(registrations: Sequence[Registration]) -> AccessControl:
     }
     for one in registrations:
         permissions |= declared_methods(one.servicer, one.full_name)
-    return AccessControl(permissions, lambda peer: any(one.is_denied(peer) for one in registrations))
+    note = next((one.note for one in registrations if one.note), None)
+
+    def refused(peer: Peer, context: Any, method: str, error: Forbidden) -> None:
+        if note is not None:
+            note(refused_at_the_door(peer, context, method, error))
+
+    return AccessControl(permissions, lambda peer: any(one.is_denied(peer) for one in registrations), refused)
 
 
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:

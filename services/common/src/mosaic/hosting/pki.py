@@ -6,6 +6,7 @@ stand in one (subject, DNS names) is nobody's identity.
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import os
 import secrets
@@ -55,6 +56,8 @@ class Issued:
     pem: bytes
     serial: str
     expires: datetime
+    #: SHA-256 of its public key.
+    key_digest: str
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
@@ -67,6 +70,21 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+
+
+def load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
+    """Return the key that stands in *pem*.
+
+    Raises:
+        BadInput: there is none.
+    """
+    try:
+        key = serialization.load_pem_private_key(pem, None)
+    except (ValueError, TypeError) as error:
+        raise BadInput("key", ["it cannot be read"]) from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise BadInput("key", ["it is not an elliptic-curve key"])
+    return key
 
 
 def request_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -87,6 +105,12 @@ def holder_of(pem: bytes) -> Holder | None:
     if len(uris) != 1 or not uris[0].startswith((SERVICE_URI, AGENT_URI)):
         return None
     return Holder(uris[0], f"{certificate.serial_number:x}", certificate.not_valid_after_utc)
+
+
+def validity_of(pem: bytes) -> tuple[datetime, datetime]:
+    """Return from when until when the certificate *pem* is good."""
+    certificate = x509.load_pem_x509_certificate(pem)
+    return certificate.not_valid_before_utc, certificate.not_valid_after_utc
 
 
 class Authority:
@@ -192,7 +216,7 @@ class Authority:
         builder = builder.add_extension(issuer, critical=False)
         made = builder.sign(self._key, hashes.SHA256())
         pem = made.public_bytes(serialization.Encoding.PEM)
-        return Issued(pem, f"{made.serial_number:x}", made.not_valid_after_utc)
+        return Issued(pem, f"{made.serial_number:x}", made.not_valid_after_utc, _digest(key))
 
 
 def service_files(folder: Path, name: str, authority: Authority, now: datetime) -> TlsFiles:
@@ -274,6 +298,11 @@ def _key_of(request: bytes) -> ec.EllipticCurvePublicKey:
     if not is_signed:
         raise BadInput("certificate request", ["it is not signed with its own key"])
     return key
+
+
+def _digest(key: ec.EllipticCurvePublicKey) -> str:
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return hashlib.sha256(key.public_bytes(serialization.Encoding.DER, form)).hexdigest()
 
 
 def utc_now() -> datetime:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 
+from mosaic.model.people import CredentialKind, new_text
 from mosaic.testing.containers.answers import postgres_answers, rabbitmq_answers, redis_answers
 from mosaic.testing.containers.recipe import Recipe
 
@@ -30,6 +31,8 @@ class Passwords:
     redis: str = field(default_factory=lambda: secrets.token_hex(12))
     postgres: str = field(default_factory=lambda: secrets.token_hex(12))
     event_key: str = field(default_factory=lambda: secrets.token_hex(32))
+    #: Whoever shows it at the console is an admin.
+    admin_token: str = field(default_factory=lambda: new_text(CredentialKind.TOKEN))
 
 
 def rabbitmq(image: str, passwords: Passwords) -> Recipe:

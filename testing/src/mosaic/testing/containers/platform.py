@@ -10,7 +10,8 @@ from mosaic.hosting.settings import SHARED, variable_of
 from mosaic.testing.containers.answers import service_is_ready
 from mosaic.testing.containers.brokers import AMQP_PORT, POSTGRES_PORT, REDIS_PORT, USER, Passwords
 from mosaic.testing.containers.images import SERVICES
-from mosaic.testing.containers.recipe import Recipe
+from mosaic.testing.containers.recipe import SECRETS, Recipe
+from mosaic.wire.tls import TlsFiles
 
 GRPC_PORTS = {"registry": 50051, "scheduler": 50052, "telemetry": 50053}
 CONSOLE_PORT = 7420
@@ -20,6 +21,13 @@ AGENT_HEALTH_PORT = 8080
 RUNS_ROOT = "/var/lib/mosaic/runs"
 MANIFEST_ROOT = "/var/lib/mosaic/manifests"
 AGENT_HOME = "/var/lib/mosaic/agent"
+
+#: Where a part finds who it is, and whom to believe.
+_IDENTITY = {
+    "tls_ca_file": f"{SECRETS}/ca.pem",
+    "tls_cert_file": f"{SECRETS}/identity.pem",
+    "tls_key_file": f"{SECRETS}/identity.pem",
+}
 
 _PREFIXES = (*(f"MOSAIC_{name.upper()}_" for name in SERVICES), "MOSAIC_AGENT_", "MOSAIC_GPUS", *SHARED.values())
 
@@ -52,7 +60,9 @@ class Addresses:
 def service(name: str, image: str, addresses: Addresses, settings: Mapping[str, str]) -> Recipe:
     """Return one of the services that keep something."""
     chosen = {"database_url": addresses.database_url(name)}
-    if name != "registry":
+    if name == "registry":
+        chosen["admin_token"] = addresses.passwords.admin_token
+    else:
         chosen |= {"broker_url": addresses.broker_url, "event_key": addresses.passwords.event_key}
     if name == "scheduler":
         chosen["registry_address"] = addresses.grpc("registry")
@@ -69,11 +79,10 @@ def service(name: str, image: str, addresses: Addresses, settings: Mapping[str, 
     )
 
 
-def console(image: str, addresses: Addresses, token: str, settings: Mapping[str, str]) -> Recipe:
-    """Return the front door; whoever shows *token* may do everything."""
+def console(image: str, addresses: Addresses, settings: Mapping[str, str]) -> Recipe:
+    """Return the front door."""
     chosen = {
         **{f"{name}_address": addresses.grpc(name) for name in GRPC_PORTS},
-        "token": token,
         "http_address": f"0.0.0.0:{CONSOLE_PORT}",
         # The port is published on loopback alone.
         "insecure_listen": "true",
@@ -116,6 +125,12 @@ def agent(name: str, worker: str, image: str, addresses: Addresses, settings: Ma
     return replace(recipe, environment={**recipe.environment, "MOSAIC_GPUS": gpus})
 
 
+def with_identity(recipe: Recipe, tls: TlsFiles) -> Recipe:
+    """Return *recipe* with the certificate and key in *tls*."""
+    pem = tls.read()
+    return replace(recipe, secrets={"ca.pem": pem.ca, "identity.pem": pem.certificate})
+
+
 def check_settings(settings: Mapping[str, str]) -> None:
     """Refuse variables that no part of a stack would read; a part itself checks the rest of their names.
 
@@ -129,6 +144,6 @@ def check_settings(settings: Mapping[str, str]) -> None:
 
 
 def _environment(prefix: str, chosen: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
-    named = {variable_of(prefix, key): value for key, value in chosen.items()}
+    named = {variable_of(prefix, key): value for key, value in {**_IDENTITY, **chosen}.items()}
     own = (prefix + "_", *SHARED.values())
     return named | {name: value for name, value in settings.items() if name.startswith(own)}

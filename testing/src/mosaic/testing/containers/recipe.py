@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from mosaic.testing.containers.answers import Answers
 
+#: Where a container finds what is meant for it alone.
+SECRETS = "/run/secrets"
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -25,6 +28,8 @@ class Recipe:
     ports: tuple[int, ...] = ()
     #: Where each volume of the stack is mounted; a volume that two parts name is shared.
     volumes: Mapping[str, str] = field(default_factory=dict)
+    #: Files in `SECRETS`, which nobody but the container's user reads.
+    secrets: Mapping[str, bytes] = field(default_factory=dict)
     #: Directories in memory, each with its mount options.
     tmpfs: Mapping[str, str] = field(default_factory=lambda: {"/tmp": "mode=1777"})
     #: ``uid:gid``; empty = what the image says.

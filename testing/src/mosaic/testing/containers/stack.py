@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import secrets
+import tarfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mosaic.client import Login, Mosaic
 from mosaic.client.spelling import spell
+from mosaic.testing.certificates import Certificates
 from mosaic.testing.containers import brokers, platform
 from mosaic.testing.containers.engine import connect, require_images, without_reaper
 from mosaic.testing.containers.faults import PlatformMissing
 from mosaic.testing.containers.images import BROKERS, SERVICES, image_of
 from mosaic.testing.containers.ownership import labels_of, remove_stack, remove_stale
 from mosaic.testing.containers.part import Part
-from mosaic.testing.containers.recipe import Recipe
+from mosaic.testing.containers.recipe import SECRETS, Recipe
 from mosaic.testing.containers.runs import StackRun
 
 if TYPE_CHECKING:
@@ -27,6 +33,8 @@ if TYPE_CHECKING:
 
 _BROKER_RECIPES = {"rabbitmq": brokers.rabbitmq, "redis": brokers.redis, "postgres": brokers.postgres}
 _STARTING_AT_ONCE = 8
+#: The user of our images.
+_UID = 10001
 
 
 class MosaicStack:
@@ -38,7 +46,7 @@ class MosaicStack:
             run = fleet.submit("reference", env="FrozenLake-v1", steps=2000, seed=1)
             assert run.wait().state is RunState.SUCCEEDED
 
-    Stacks do not see each other: each has its own network, ports, volumes and passwords. Leaving the block removes
+    Stacks do not see each other: each has its own network, ports, volumes, passwords and CA. Leaving the block removes
     all of it; what a killed process left behind is removed when the next stack on the machine starts.
     """
 
@@ -72,7 +80,6 @@ class MosaicStack:
         self._settings.setdefault("MOSAIC_GPUS", f"sim:{gpus}" if gpus else "none")
         platform.check_settings(self._settings)
         self._passwords = brokers.Passwords()
-        self._token = secrets.token_urlsafe(32)
         self._addresses = platform.Addresses(self._passwords)
         self._volumes: dict[str, str] = {}
         self._mosaic: Mosaic | None = None
@@ -88,6 +95,7 @@ class MosaicStack:
             PartBroken: a container did not come up; what it printed last is part of the message.
         """
         self._engine: DockerClient = connect()
+        self._certificates = Certificates(Path(self._closing.enter_context(TemporaryDirectory())))
         self._closing.callback(self._engine.client.close)
         self._closing.callback(remove_stack, self._engine.client, self.stack_id)
         self._closing.callback(lambda: self._each(Part.remove, self.parts.values()))
@@ -129,7 +137,7 @@ class MosaicStack:
     @property
     def login(self) -> Login:
         """Where this machine reaches the platform."""
-        return Login(f"http://{self.parts['console'].address(platform.CONSOLE_PORT)}", self._token)
+        return Login(f"http://{self.parts['console'].address(platform.CONSOLE_PORT)}", self._passwords.admin_token)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -196,14 +204,17 @@ class MosaicStack:
         """Return an agent of the stack that is not started yet; see `start`."""
         platform.check_settings(settings or {})
         name = name or self._agent_name(worker)
-        image = self._image(worker)
-        return self.part_of(platform.agent(name, worker, image, self._addresses, self._settings | dict(settings or {})))
+        chosen = self._settings | dict(settings or {})
+        recipe = platform.agent(name, worker, self._image(worker), self._addresses, chosen)
+        return self.part_of(platform.with_identity(recipe, self._certificates.agent(name)))
 
     def part_of(self, recipe: Recipe) -> Part:
         """Return a part of the stack that runs *recipe* and is not started yet."""
         for volume in recipe.volumes:
             if volume not in self._volumes:
                 self._volumes[volume] = self._make_volume(volume)
+        if recipe.secrets:
+            recipe = self._hand_over(recipe)
         part = Part(recipe, stack_id=self.stack_id, network=self._network, volumes=self._volumes)
         self.parts[part.name] = part
         return part
@@ -231,12 +242,11 @@ class MosaicStack:
     def _start_platform(self) -> None:
         for name in platform.GRPC_PORTS:
             self._make_database(name)
-        made = [
-            self.part_of(platform.service(name, self._image(name), self._addresses, self._settings))
-            for name in platform.GRPC_PORTS
+        recipes = [
+            platform.service(name, self._image(name), self._addresses, self._settings) for name in platform.GRPC_PORTS
         ]
-        door = platform.console(self._image("console"), self._addresses, self._token, self._settings)
-        made.append(self.part_of(door))
+        recipes.append(platform.console(self._image("console"), self._addresses, self._settings))
+        made = [self.part_of(platform.with_identity(one, self._certificates.service(one.name))) for one in recipes]
         made += [self.describe_agent(worker) for worker in self._workers]
         self.start(*made)
         self._each(Part.wait_until_ready, made)
@@ -251,6 +261,19 @@ class MosaicStack:
         name = f"mosaic-{self.stack_id}-{purpose}"
         self._engine.client.volumes.create(name, labels=labels_of(self.stack_id))
         return name
+
+    def _hand_over(self, recipe: Recipe) -> Recipe:
+        """Return *recipe* with its secrets in a volume: an engine elsewhere sees no file of this machine."""
+        purpose = f"{recipe.name}-secrets"
+        self._volumes[purpose] = self._make_volume(purpose)
+        mount = {self._volumes[purpose]: {"bind": SECRETS, "mode": "rw"}}
+        carrier = self._engine.client.containers.create(recipe.image, labels=labels_of(self.stack_id), volumes=mount)
+        try:
+            carrier.put_archive(SECRETS, _archive(recipe.secrets))
+        finally:
+            carrier.remove()
+        others = {volume: path for volume, path in recipe.volumes.items() if path != SECRETS}
+        return replace(recipe, volumes={**others, purpose: SECRETS})
 
     def _agent_name(self, worker: str) -> str:
         names = (f"{worker}-{number}" for number in itertools.count(1))
@@ -268,6 +291,17 @@ class MosaicStack:
         with ThreadPoolExecutor(_STARTING_AT_ONCE) as pool:
             for done in [pool.submit(act, part) for part in parts]:
                 done.result()
+
+
+def _archive(files: Mapping[str, bytes]) -> bytes:
+    """Return a tar of *files*, each for the user of our images alone."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode, entry.uid, entry.gid = len(content), 0o400, _UID, _UID
+            archive.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
 
 
 def _words_of(part: Part) -> str:
