@@ -314,7 +314,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "Identity": (IdentityApi,),
     "Audit": (AuditApi, RegistryAuditApi),
 }
-_OF_NOBODY_ELSE = {Permission.AGENT, Permission.SERVICE, Permission.SIGNED_IN, Permission.ANYONE}
+_OF_NOBODY_ELSE = {Permission.AGENT, Permission.SERVICE, Permission.CONSOLE, Permission.SIGNED_IN, Permission.ANYONE}
 
 
 def protocol() -> dict[str, list[str]]:

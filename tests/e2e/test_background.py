@@ -42,7 +42,7 @@ def test_it_goes_on_in_the_background_until_it_is_taken_down(machine: Machine) -
 
     assert 0 == typed.exit_code, typed.errors
     pid = holder(machine.home)
-    for told in ("scheduler  127.0.0.1:", "http://127.0.0.1:", f"process    {pid}", "drill", "mosaic down ends it"):
+    for told in ("console    http://127.0.0.1:", f"process    {pid}", "drill", "mosaic down ends it"):
         assert told in typed.output
     assert "try mosaic submit drill --follow." in typed.output.lower(), "what it advises works as it stands"
     assert 0 == machine.type("submit", "drill", "--cpus", "0.1", "--follow").exit_code

@@ -244,6 +244,6 @@ class Stack:
         if module != "mosaic.agent":
             settings |= environment(self.certificates.service(service))
         elif "join_url" not in chosen:
-            settings |= environment(self.certificates.agent(chosen["agent_id"]))
+            settings |= environment(self.certificates.agent(chosen.get("agent_id", name)))
         settings["MOSAIC_GPUS"] = "sim:4"
         return Part(name, [sys.executable, "-m", module], settings, folder=self.folder, health=f"127.0.0.1:{health}")

@@ -75,7 +75,7 @@ def test_the_table_gives_what_each_role_is_for_and_no_more(
     assert expected == may(a_caller(role), permission, owner=place[0], team=place[1])
 
 
-@pytest.mark.parametrize("permission", [Permission.AGENT, Permission.SERVICE])
+@pytest.mark.parametrize("permission", [Permission.AGENT, Permission.SERVICE, Permission.CONSOLE])
 def test_no_person_is_an_agent_or_a_service(permission: Permission) -> None:
     assert not any(may_somewhere(a_caller(role), permission) for role in Role)
 

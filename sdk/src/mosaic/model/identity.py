@@ -45,6 +45,7 @@ class Permission(str, Enum):
     AUDIT_READ = "audit:read"
     AGENT = "agent"  #: what an agent says of itself and of its attempts
     SERVICE = "service"  #: what services ask each other
+    CONSOLE = "console"  #: what only the console asks: who a credential is, to sign somebody in
 
 
 class Scope(str, Enum):

@@ -43,7 +43,7 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
         self._clock = parts.clock
         self._note = parts.catalog.note
 
-    @needs(Permission.SERVICE)
+    @needs(Permission.CONSOLE)
     def Authenticate(self, request: pb.AuthenticateRequest, context: Any) -> pb.AuthenticateResponse:
         """Say for whom a credential stands."""
         caller = sign_in.authenticate(
@@ -51,7 +51,7 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
         )
         return pb.AuthenticateResponse(caller_json=json.dumps(to_json(caller)))
 
-    @needs(Permission.SERVICE)
+    @needs(Permission.CONSOLE)
     def SignIn(self, request: pb.SignInRequest, context: Any) -> pb.SignedIn:
         """Open a session for who knows the password."""
         with self._sign_in_noted(request.user, "password", request):
@@ -65,14 +65,14 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
             )
         return _signed_in(opened)
 
-    @needs(Permission.SERVICE)
+    @needs(Permission.CONSOLE)
     def RedeemCode(self, request: pb.RedeemCodeRequest, context: Any) -> pb.SignedIn:
         """Open a session with a one-time code."""
         return _signed_in(
             sign_in.redeem(request.code, people=self._people, now=self._clock(), address=_address(request))
         )
 
-    @needs(Permission.SERVICE)
+    @needs(Permission.CONSOLE)
     def SignInByProvider(self, request: pb.SignInByProviderRequest, context: Any) -> pb.SignedIn:
         """Open a session for whom a provider vouches."""
         teams = {TeamName(team): _word(Role, role) for team, role in request.provided.teams.items()}
@@ -84,7 +84,7 @@ class IdentityApi(identity_pb2_grpc.IdentityServicer):
             )
         return _signed_in(opened)
 
-    @needs(Permission.SERVICE)
+    @needs(Permission.CONSOLE)
     def SignOut(self, request: pb.SignOutRequest, context: Any) -> pb.SignOutResponse:
         """End a session."""
         sign_in.sign_out(request.session, people=self._people, now=self._clock())

@@ -156,6 +156,8 @@ def _check(peer: Peer, permission: Permission | None, request: Any, context: Any
         allowed = bool(peer.agent_id) and getattr(request, "agent_id", peer.agent_id) == peer.agent_id
     elif permission is Permission.SERVICE:
         allowed = bool(peer.service)
+    elif permission is Permission.CONSOLE:
+        allowed = peer.service == CONSOLE
     else:
         allowed = permission is not None and may_somewhere(caller_of(context), permission)
     if not allowed:
