@@ -41,6 +41,8 @@ class _Batch:
         self.returned: set[int] = set()
         self.settled = threading.Event()
         self.unanswered = len(messages)
+        #: Why the broker will never take it, as far as that is known.
+        self.refusal = ""
 
     def settle(self, index: int, *, confirmed: bool) -> None:
         if confirmed and index not in self.returned:
@@ -86,7 +88,7 @@ class Publisher:
         batch.settled.wait(max(0.0, deadline - time.monotonic()))
         link.forget(batch)
         if batch.unanswered and not batch.confirmed:
-            raise link.failure(timeout_s)
+            raise link.failure(batch, timeout_s)
         return sorted(batch.confirmed)
 
     def close(self) -> None:
@@ -153,7 +155,6 @@ class _Link:
         self.is_open = False
         self.was_open = False
         self.fault = "the connection ended or the broker is too slow"
-        self._refusal = ""
 
     def run(self) -> None:
         """Serve until the connection ends."""
@@ -185,10 +186,10 @@ class _Link:
         with self._guard:
             self._batches.discard(batch)
 
-    def failure(self, timeout_s: float) -> BrokerUnavailable | MessageRefused:
-        """Return why nothing of a batch was confirmed."""
-        if self._refusal:
-            return MessageRefused(f"the broker refuses the message: {self._refusal}")
+    def failure(self, batch: _Batch, timeout_s: float) -> BrokerUnavailable | MessageRefused:
+        """Return why nothing of *batch* was confirmed."""
+        if batch.refusal:
+            return MessageRefused(f"the broker refuses the message: {batch.refusal}")
         kind = QueueUnavailable if self.is_open and not self._blocked else BrokerUnavailable
         return kind(f"the broker confirmed nothing within {timeout_s:g} s: {self.fault}")
 
@@ -243,9 +244,15 @@ class _Link:
     def _channel_closed(self, _channel: Any, reason: Exception) -> None:
         self.fault = described(reason)
         if isinstance(reason, ChannelClosedByBroker) and reason.reply_code == _TOO_LARGE:
-            self._refusal = reason.reply_text
+            self._blame(reason.reply_text)
         if self._connection.is_open:
             self._connection.close()
+
+    def _blame(self, why: str) -> None:
+        """Note whose the message was that ended the channel; of several batches it could be any, so it is none."""
+        batches = {batch for batch, _ in self._in_flight.values()}
+        if len(batches) == 1:
+            batches.pop().refusal = why
 
     def _ended(self, reason: Any) -> None:
         if not self.was_open:
