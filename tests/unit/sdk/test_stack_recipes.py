@@ -46,9 +46,9 @@ def test_a_service_gets_exactly_the_settings_it_reads(name: str) -> None:
 
 
 def test_a_console_gets_exactly_the_settings_it_reads() -> None:
-    recipe = platform.console("image", ADDRESSES, "the-token", {})
+    recipe = platform.console("image", ADDRESSES, {})
 
-    assert "the-token" == ConsoleSettings.from_env(recipe.environment).token
+    assert ConsoleSettings.from_env(recipe.environment).insecure_listen
 
 
 def test_an_agent_gets_exactly_the_settings_it_reads() -> None:

@@ -9,7 +9,7 @@ import typer
 from mosaic.cli.options import AsJson, connect, read_span
 from mosaic.cli.render import display, document, out
 
-app = typer.Typer(no_args_is_help=True, help="Invite agents, list those that joined, and put agents out of the fleet.")
+app = typer.Typer(no_args_is_help=True, help="Invite agents, list those that joined, put agents out of the fleet.")
 
 
 @app.command()
