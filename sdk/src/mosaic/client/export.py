@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mosaic.client.values import Curve, Episode, Episodes, EventLine, SeriesInfo
-from mosaic.errors import MosaicError
+from mosaic.errors import Refused
 from mosaic.model.attempt import RunDetail
 from mosaic.model.run import Run, RunSpec
 from mosaic.worker.plain import plain, to_json
@@ -84,7 +84,7 @@ def write_parquet(
     """Write one ``.parquet`` file per table that has rows, as `write_jsonl` does.
 
     Raises:
-        MosaicError: pyarrow is not installed.
+        Refused: pyarrow is not installed.
     """
     for path, count in _write(platform, runs, folder, all_attempts, "parquet", parquet_bytes):
         if count:
@@ -125,13 +125,13 @@ def parquet_bytes(table: Table) -> Iterator[bytes]:
     """Yield the table as Parquet; one without rows has columns of no type.
 
     Raises:
-        MosaicError: pyarrow is not installed.
+        Refused: pyarrow is not installed.
     """
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise MosaicError("Parquet needs pyarrow: pip install 'mosaic-sdk[export]'") from error
+        raise Refused("Parquet needs pyarrow: pip install 'mosaic-sdk[export]', or take csv") from error
     sink = _Sink()
     writer = None
     nothing: Iterable[list[Row]] = [[]]
